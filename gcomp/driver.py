@@ -16,6 +16,7 @@ from gcomp.passes.memory.rematerialize import bytes_in
 from gcomp.passes.registry import parse_pipeline
 from gcomp.runtime.engine import Ability
 from gcomp.runtime.stateful import model_of, with_state
+from gcomp.sharding.text import MeshSpec
 from gcomp.sources import import_model
 from gcomp.stages.base import Stage
 from gcomp.stages.looking import Looking
@@ -54,6 +55,8 @@ def compile(
     threads: int | None = None,
     executables: int | None = None,
     prepare: bool = True,
+    mesh: MeshSpec | None = None,
+    shardings: Mapping[str, Any] | None = None,
 ) -> Model:
     """Compile a model for a target.
 
@@ -71,7 +74,9 @@ def compile(
     `buckets` has sizes that symbols are padded to (docs/guides/variable_lengths.md), `tuned` is of `gcomp tune`.
     `memory_budget` is how many bytes (4096, or "2GiB") gcomp's plan of memory may take besides weights and inputs:
     kernels run again where that keeps it. `threads` and `executables` are as in `gcomp.load`. Without `prepare`, XLA is
-    not started before the model is used, and compiles then, also where all sizes are known. Raises GcompError.
+    not started before the model is used, and compiles then, also where all sizes are known. `mesh` has the axes of a
+    mesh of devices (`{"data": 2, "model": 4}`, or "data=2,model=4"), and `shardings` says how inputs, outputs and
+    weights lie on it: `{"x": "data,*", "w": (None, "model")}` (docs/guides/sharding.md). Raises GcompError.
     """
     return compile_with(
         source,
@@ -81,6 +86,7 @@ def compile(
             verify_inputs=verify_inputs, donate=donate, fetch=fetch, checks=checks, buckets=buckets,
             instruments=instruments, progress=progress, reproducer=reproducer, tuned=tuned,
             memory_budget=memory_budget, threads=threads, executables=executables, prepare=prepare,
+            mesh=mesh, shardings=shardings,
         ),
     )  # fmt: skip
 
@@ -147,7 +153,7 @@ def _passes(target: Target, options: Options) -> list[Pass]:
 def _stages(target: Target, options: Options) -> list[Stage]:
     """What was asked for, in the order in which it is done. Every program may print, and is looked into."""
     found: list[tuple[object, Callable[[], Stage]]] = [
-        (True, lambda: Placing(target)),
+        (True, lambda: Placing(options, target)),
         (options.donate, lambda: Donating(options)),
         (options.verify != "off", lambda: Verifying(options)),
         (True, lambda: Looking(options, target)),

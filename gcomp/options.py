@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 
 from gcomp.dims import DimError, DimSpec, Range, range_of
 from gcomp.errors import UsageError, suggest
+from gcomp.sharding import Mesh
+from gcomp.sharding.text import MeshSpec
 
 if TYPE_CHECKING:
     import numpy as np
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 DEFAULT_TARGET = "cpu"
 """What every door compiles for, unless it is told otherwise."""
 
-OF_A_CALL = ("dims", "structures", "constants", "donate", "fetch", "buckets")
+OF_A_CALL = ("dims", "structures", "constants", "donate", "fetch", "buckets", "shardings")
 """Options that doors which compile for each kind of call leave out: its arguments and results decide them."""
 
 Verify = Literal["off", "each", "full"]
@@ -58,6 +60,8 @@ class Options:
     threads: int | None = None
     executables: int | None = None
     prepare: bool = True
+    mesh: MeshSpec | None = None
+    shardings: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
         """Raises UsageError for what is no setting, and for what would say nothing."""
@@ -129,6 +133,8 @@ _KINDS: Mapping[str, tuple[tuple[Any, ...], str]] = {
     "threads": ((int,), "a whole number"),
     "executables": ((int,), "a whole number"),
     "prepare": ((bool,), "True or False"),
+    "mesh": ((str, Mapping, Mesh), "axes and their sizes, as in {'data': 2}"),
+    "shardings": ((Mapping,), "a dict of shardings by input, output or weight"),
 }
 """Option -> what it may be, beside its default, and how that is said."""
 

@@ -64,6 +64,7 @@ def load(
             fetched=returned.fetched,
             checks=returned.checks,
             buckets=returned.buckets,
+            mesh=returned.mesh,
             texts=_texts(artifact, {step.text for step in steps if isinstance(step, DeviceSegment)}, where),
             binaries={name: artifact.member(name) for name in artifact.manifest.members if is_binary(name)},
             weights={

@@ -66,9 +66,19 @@ class Bucketing:
     input: str
 
 
+@record
+class MeshAxis:
+    """An axis of the mesh of devices that a plan is for."""
+
+    name: str
+    size: int
+
+
 Step = DeviceSegment | HostStep
 MAX_BUCKETS = 256
 """How many sizes, and combinations of sizes, a model may be compiled for."""
+MAX_DEVICES = 1 << 16
+"""How many devices a mesh may have."""
 NUMBER = Value("i32", ())
 """The type of what checks give."""
 IMAGE = ".image"
@@ -101,6 +111,8 @@ class Plan:
     """What is checked, by number. Two results follow the outputs then: the number of what failed, and the iteration."""
     buckets: Mapping[str, Bucketing] = field(default_factory=dict[str, "Bucketing"])
     """The symbols whose sizes are padded up to one of a few, and to which."""
+    mesh: tuple[MeshAxis, ...] = ()
+    """The devices that run the plan together; none where it is for one."""
     origin: str | None = field(default=None, compare=False)
 
     @cached_property
@@ -169,6 +181,8 @@ class Plan:
             extras["checks"] = [dataclasses.asdict(check) for check in self.checks]
         if self.buckets:
             extras["buckets"] = {name: _plain(dataclasses.asdict(b)) for name, b in self.buckets.items()}
+        if self.mesh:
+            extras["mesh"] = [dataclasses.asdict(axis) for axis in self.mesh]
         return (*steps, {"kind": "return", "values": list(self.results), **extras})
 
 
@@ -189,7 +203,8 @@ def steps_from_json(rows: Sequence[Mapping[str, Json]], where: str) -> tuple[tup
         if last.get("kind") != "return":
             raise JsonError("it does not end with a return")
         given = {key: value for key, value in last.items() if key != "kind"}
-        returned = strict_json.decode(Return, {"fetched": 0, "checks": [], "buckets": {}, **given}, "the plan")
+        nothing: dict[str, Json] = {"fetched": 0, "checks": [], "buckets": {}, "mesh": []}
+        returned = strict_json.decode(Return, {**nothing, **given}, "the plan")
         steps = tuple(_decode_step(row, f"step {i}") for i, row in enumerate(body))
     except JsonError as error:
         raise ArtifactError("The artifact's plan is not valid.", where=where, why=str(error)) from None
@@ -198,12 +213,16 @@ def steps_from_json(rows: Sequence[Mapping[str, Json]], where: str) -> tuple[tup
 
 @record
 class Return:
-    """The last row of a plan: the results, how many were fetched, checks and buckets. What is not there is nothing."""
+    """The last row of a plan: the results, how many were fetched, checks, buckets and the mesh.
+
+    What is not there is nothing.
+    """
 
     values: tuple[int, ...]
     fetched: int
     checks: tuple[Check, ...]
     buckets: Mapping[str, Bucketing]
+    mesh: tuple[MeshAxis, ...]
 
 
 def _decode_step(row: Mapping[str, Json], where: str) -> Step:
@@ -255,6 +274,7 @@ def _problems(plan: Plan, host_functions: Callable[[], Container[str]]) -> Itera
     if not 0 <= plan.fetched <= len(plan.signature.outputs):
         yield f"{plan.fetched} of its {len(plan.results)} outputs were fetched"
     yield from _bucket_problems(plan)
+    yield from _mesh_problems(plan)
     if any(plan.values[value] != NUMBER for value in plan.results[wanted - extra :]):
         yield "what its checks give are no numbers"
     yield from check_problems(plan.checks)
@@ -282,6 +302,15 @@ def _bucket_problems(plan: Plan) -> Iterator[str]:
         yield "it pads dimensions, and has a state, fetched values, checks, or sizes that depend on data"
     if math.prod([len(bucketing.sizes) for bucketing in plan.buckets.values()]) > MAX_BUCKETS:
         yield f"it has more than {MAX_BUCKETS} combinations of buckets"
+
+
+def _mesh_problems(plan: Plan) -> Iterator[str]:
+    if len({axis.name for axis in plan.mesh}) < len(plan.mesh):
+        yield "two axes of its mesh have one name"
+    if any(axis.size < 1 for axis in plan.mesh) or math.prod(axis.size for axis in plan.mesh) > MAX_DEVICES:
+        yield f"its mesh has no devices, or more than {MAX_DEVICES}"
+    if plan.mesh and (len(plan.steps) != 1 or plan.checks or plan.buckets):
+        yield "it is for several devices, and has host steps, checks or buckets"
 
 
 def _segment_problems(plan: Plan, step: DeviceSegment, i: int) -> Iterator[str]:

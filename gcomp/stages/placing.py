@@ -1,21 +1,109 @@
-"""What a program says of devices: only some targets run a program on several."""
+"""Programs for several devices: what users say of how arrays lie, and which targets and options go with it."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gcomp.dims import Size, exact_div
+from gcomp.errors import UnsupportedError, UsageError, suggest
+from gcomp.ir import sdy
+from gcomp.ir.locations import where
+from gcomp.ir.placing import place, shapes_by_name
+from gcomp.ir.printing import PrintOp
 from gcomp.ir.program import Program
-from gcomp.ir.sdy import is_sharded
+from gcomp.options import Options
 from gcomp.runtime.engine import Ability
+from gcomp.sharding import Mesh, Sharding, check_sharding
+from gcomp.sharding.text import read_mesh, read_sharding, spec_of
 from gcomp.stages.base import Stage
 from gcomp.targets.base import Target
 
 
 class Placing(Stage):
-    """Refuses programs for several devices where the target has one."""
+    """Says in the program how arrays lie, and refuses what does not go together with several devices."""
 
-    def __init__(self, target: Target) -> None:
-        self.target = target
+    def __init__(self, options: Options, target: Target) -> None:
+        self.options, self.target = options, target
 
     def before_passes(self, program: Program) -> None:
-        """Raises UnsupportedError where a program has meshes or shardings, and the target runs on one device."""
-        if is_sharded(program.module):
+        """Raises UsageError for names, axes and sizes that do not fit, UnsupportedError for targets of one device."""
+        if self.options.mesh is not None or self.options.shardings:
+            self._place(program, self.options.shardings or {})
+        if sdy.is_sharded(program.module):
             self.target.require(Ability.MESH)
+            self._check(program)
+
+    def _place(self, program: Program, given: Mapping[str, Any]) -> None:
+        if not given and not sdy.is_sharded(program.module):
+            raise UsageError(
+                "nothing says how arrays lie on the mesh", why="all devices would compute the same",
+                fix='give shardings: shardings={"x": "data,*"}, or --sharding x=data,*',
+            )  # fmt: skip
+        name, mesh = self._mesh(program)
+        shapes = shapes_by_name(program)
+        for key, spec in given.items():
+            if key not in shapes:
+                fix = f"{suggest(key, shapes)}there are: {', '.join(shapes)}"
+                raise UsageError(f"there is no input, output or weight {key!r} to place", fix=fix)
+            place(program, key, _read(key, spec, name, mesh, shapes[key]))
+
+    def _mesh(self, program: Program) -> tuple[str, Mesh]:
+        """The mesh's name in the program, and the mesh."""
+        known = {n: m for n, m in sdy.meshes_of(program.module).items() if m.axes}
+        if self.options.mesh is None:
+            if not known:
+                raise UsageError("shardings name axes of a mesh", why="no mesh was given", fix='mesh={"data": 2}')
+            return next(iter(known.items()))
+        try:
+            mesh = read_mesh(self.options.mesh)
+        except ValueError as error:
+            raise UsageError("the mesh is not valid", why=str(error)) from None
+        if known and mesh not in known.values():
+            why = f"the program is for {next(iter(known.values())).text()}"
+            raise UsageError(f"the mesh {mesh.text()} is not the program's", why=why, fix="leave the mesh out")
+        return sdy.add_mesh(program.module, mesh), mesh
+
+    def _check(self, program: Program) -> None:
+        meshes = sdy.meshes_of(program.module)
+        for kind, ports in (("input", program.inputs()), ("output", program.outputs())):
+            for port in ports:
+                if port.sharding is not None:
+                    mesh = sdy.mesh_of(port.sharding, meshes)
+                    _check_sizes(f"the {kind} {port.name!r}", port.shape, port.sharding, mesh)
+        for option in ("buckets", "checks"):
+            if getattr(self.options, option):
+                raise UnsupportedError(f"a program for several devices has no {option}", fix=f"leave {option} out")
+        for op in program.ops():
+            if isinstance(op, PrintOp):
+                raise UnsupportedError(
+                    "a program for several devices does not print", where=where(op),
+                    why="each device would print for itself", fix="compile it for one device to see what it prints",
+                )  # fmt: skip
+
+
+def _read(key: str, spec: Any, name: str, mesh: Mesh, shape: Sequence[Size]) -> Sharding:
+    """What was said of a value. Raises UsageError where that is not valid on the mesh."""
+    try:
+        sharding = read_sharding(spec_of(spec), name, len(shape))
+    except (ValueError, TypeError, AttributeError) as error:
+        raise UsageError(f"the sharding of {key!r} is not valid", why=str(error), fix="write it as data,*") from None
+    if why := check_sharding(sharding, mesh, len(shape)):
+        raise UsageError(f"the sharding of {key!r} is not valid", why=why)
+    _check_sizes(repr(key), shape, sharding, mesh)
+    return sharding
+
+
+def _check_sizes(what: str, shape: Sequence[Size], sharding: Sharding, mesh: Mesh) -> None:
+    """Raises UsageError for a dimension of known size that its axes do not divide."""
+    for i, (size, dimension) in enumerate(zip(shape, sharding.dimensions, strict=False)):
+        pieces = dimension.pieces(mesh)
+        if isinstance(size, int) and exact_div(size, pieces) is None:
+            raise UsageError(
+                f"{what} cannot lie as {sharding.text()} says",
+                why=f"dimension {i} has size {size}, and is cut into {pieces} pieces",
+                fix="cut it along fewer axes, or pad it",
+            )
+
+
+__all__ = ["Placing"]

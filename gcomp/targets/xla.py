@@ -35,6 +35,7 @@ class Xla(Target):
     abilities = frozenset(
         {
             Ability.BUCKETS,
+            Ability.MESH,
             Ability.STATE,
             Ability.LOOKING,
             Ability.THREADS,
@@ -72,11 +73,19 @@ class Xla(Target):
         return beside(plan, aside, program.weights, shown.weights, texts)
 
     def executor(self, plan: Plan, weights: Mapping[str, Array]) -> Executor:
+        if plan.mesh:
+            from gcomp.runtime.xla.mesh import MeshExecutor
+
+            return MeshExecutor(plan, weights, *self.variants)
         from gcomp.runtime.xla.executor import XlaExecutor
 
         return XlaExecutor(plan, weights, *self.variants)
 
     def stateful_executor(self, plan: Plan, weights: Mapping[str, Array]) -> StatefulExecutor:
+        if plan.mesh:
+            from gcomp.runtime.xla.mesh import MeshExecutor
+
+            return MeshExecutor(plan, weights, *self.variants)
         from gcomp.runtime.xla.resident import ResidentExecutor
 
         return ResidentExecutor(plan, weights, *self.variants)

@@ -77,7 +77,7 @@ ALLOWED: dict[str, set[str]] = {
     "targets": FOUNDATIONS | {"ir", "analysis", "passes", "lowering", "runtime"},
     "texts": FOUNDATIONS | {"ir", "runtime"},
     "factories": {"errors", "records"},
-    "options": {"dims", "errors", "frontends", "passes", "records"},
+    "options": {"dims", "errors", "frontends", "passes", "records", "sharding"},
     "sources": FOUNDATIONS | {"ir", "frontends", "factories", "options", "texts"},
     # Models that are made from seeds, to ask questions about.
     "corpus": FOUNDATIONS | {"ir", "runtime", "sources", "texts"},
@@ -87,6 +87,7 @@ ALLOWED: dict[str, set[str]] = {
         "collecting",
         "dims",
         "options",
+        "sharding",
         "sources",
         "stages",
         "targets",

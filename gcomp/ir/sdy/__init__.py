@@ -28,6 +28,7 @@ from gcomp.ir.sdy.ops import (
 )
 from gcomp.ir.sdy.placing import (
     add_mesh,
+    all_meshes,
     argument_shardings,
     folded_op,
     is_sharded,
@@ -58,6 +59,7 @@ __all__ = [
     "ShardingGroupOp",
     "ShardingPerValueAttr",
     "add_mesh",
+    "all_meshes",
     "argument_shardings",
     "folded_op",
     "is_sharded",

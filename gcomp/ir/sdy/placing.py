@@ -25,6 +25,15 @@ def meshes_of(module: Operation) -> dict[str, Mesh]:
     return {op.sym_name.data: op.mesh.data for block in blocks for op in block.ops if isinstance(op, MeshOp)}
 
 
+def all_meshes(module: Operation) -> Iterator[Mesh]:
+    """The meshes of a module, those that shardings hold themselves included."""
+    yield from meshes_of(module).values()
+    for op in filter(says_something, walk(module)):
+        for _, _, sharding in placed(op):
+            if isinstance(sharding.mesh, Mesh):
+                yield sharding.mesh
+
+
 def mesh_of(sharding: Sharding, meshes: Mapping[str, Mesh]) -> Mesh:
     """The mesh that a sharding is on. InvalidModelError where the module has none of its name."""
     if isinstance(sharding.mesh, Mesh):

@@ -45,7 +45,9 @@ def export(program: Program, uses: WeightUses, aliases: Sequence[tuple[int, int]
     for function in program.functions():
         if function.sym_name.data in uses and function.sym_name.data != name:
             printer.private(function)
-    return "module @gcomp {\n" + "\n".join(printer.lines) + "\n}\n"
+    count = max((mesh.size for mesh in meshes_of(program.module).values()), default=1)
+    devices = f" attributes {{mhlo.num_partitions = {count} : i32, mhlo.num_replicas = 1 : i32}}" if count > 1 else ""
+    return f"module @gcomp{devices} {{\n" + "\n".join(printer.lines) + "\n}\n"
 
 
 def generic(p: Printer, op: Operation, indent: str) -> str:
@@ -88,6 +90,11 @@ def _zeros(p: Printer, op: Operation, indent: str) -> str:
 def _return(p: Printer, op: Operation, indent: str) -> str:
     name = "return" if op.name == "func.return" else op.name
     return f"{name} {p.values(op.operands)} : {p.types(op.operand_types)}" if op.operands else name
+
+
+def _reshard(p: Printer, op: Operation, indent: str) -> str:
+    """As a constraint: reshards are what XLA's propagation makes of them, and it takes none."""
+    return generic(p, op, indent).replace("sdy.reshard", "sdy.sharding_constraint", 1)
 
 
 def _call(p: Printer, op: Operation, indent: str) -> str:
@@ -238,6 +245,7 @@ _WRITERS: Mapping[str, Writer] = {
     "func.return": _return,
     "stablehlo.return": _return,
     "sdy.return": _return,
+    "sdy.reshard": _reshard,
     "func.call": _call,
     "stablehlo.composite": _composite,
     "stablehlo.custom_call": _custom_call,

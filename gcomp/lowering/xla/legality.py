@@ -1,4 +1,4 @@
-"""What XLA takes on one device: every op of the graph level but those listed here."""
+"""What XLA takes: every op of the graph level but those listed here."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import cast
 
 from xdsl.dialects.builtin import DenseArrayBase, IntegerType, StringAttr, TensorType
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation
 
 from gcomp import dims
@@ -16,6 +17,7 @@ from gcomp.ir.chlo.structural import ScanOp
 from gcomp.ir.elements import ElementsAttr
 from gcomp.ir.native import WeightOp
 from gcomp.ir.printing import PrintOp
+from gcomp.ir.sdy import ManualComputationOp
 from gcomp.ir.stablehlo.conversion import BitcastConvertOp
 from gcomp.ir.stablehlo.elementwise import CompareOp
 from gcomp.ir.stablehlo.indexing import GatherOp, ScatterOp
@@ -25,7 +27,8 @@ from gcomp.ir.types import ELEMENT_TYPES, Tensor, dtype_text, element_of, shape_
 from gcomp.lowering.xla.folds import unindexed_dimension
 from gcomp.runtime.xla import custom_calls, structure_check
 
-_COLLECTIVE = "it communicates between devices, and a model runs on one"
+_COLLECTIVE = "it is of replicas, and the devices of a mesh are partitions"
+_OUTSIDE = "it is of one device, and stands outside of a manual computation"
 _ASYNCHRONOUS = "XLA starts ops between devices only; write the op in its body by itself"
 _DATA_DEPENDENT = (
     "its result's size is given by a value; only sizes that are formulas of the inputs' sizes can be compiled"
@@ -34,16 +37,7 @@ _STREAM = "it talks to a host stream that does not exist"
 _QUANTIZED = "quantized types are not lowered yet; write the arithmetic on integers out"
 
 REFUSED: dict[str, str] = {
-    **dict.fromkeys(
-        ("stablehlo.all_gather", "stablehlo.all_reduce", "stablehlo.all_to_all", "stablehlo.collective_broadcast",
-         "stablehlo.collective_permute", "stablehlo.cross-replica-sum", "stablehlo.partition_id",
-         "stablehlo.reduce_scatter", "stablehlo.replica_id"),
-        _COLLECTIVE,
-    ),
-    **dict.fromkeys(
-        ("sdy.manual_computation", "sdy.reshard", "sdy.return", "sdy.sharding_constraint", "sdy.sharding_group"),
-        _COLLECTIVE,
-    ),
+    **dict.fromkeys(("stablehlo.cross-replica-sum", "stablehlo.replica_id"), _COLLECTIVE),
     **dict.fromkeys(("stablehlo.async_done", "stablehlo.async_start"), _ASYNCHRONOUS),
     **dict.fromkeys(("stablehlo.infeed", "stablehlo.outfeed", "stablehlo.recv", "stablehlo.send"), _STREAM),
     **dict.fromkeys(
@@ -62,7 +56,7 @@ REFUSED: dict[str, str] = {
 }  # fmt: skip
 """Op name -> why XLA does not get it."""
 
-DIALECTS = frozenset(("builtin", "func", "stablehlo", "chlo", "gcomp"))
+DIALECTS = frozenset(("builtin", "func", "stablehlo", "chlo", "sdy", "gcomp"))
 
 NOT_COMPLEX = frozenset(
     ("stablehlo.cbrt", "chlo.bessel_i1e", "chlo.digamma", "chlo.erf", "chlo.erf_inv", "chlo.erfc", "chlo.lgamma",
@@ -94,6 +88,8 @@ def problem_of(op: Operation) -> str | None:
         return why
     if op.name.partition(".")[0] not in DIALECTS:
         return "it is not an op of the graph level"
+    if op.name in structure_check.SPREAD and not _is_manual(op):
+        return _OUTSIDE
     if op.name == "stablehlo.custom_call":
         target = op.properties["call_target_name"]
         if isinstance(target, StringAttr) and custom_calls.refused_targets([target.data]):
@@ -125,6 +121,14 @@ def problem_of(op: Operation) -> str | None:
         if any(sizes[d] == 0 for d in (*numbers.collapsed_slice_dims, *numbers.operand_batching_dims)):
             return "XLA ends the process over slices of no elements whose dimensions the result does not have"
     return _fold_problem(op)
+
+
+def _is_manual(op: Operation) -> bool:
+    """Whether an op is written for one device of a mesh. Functions are written for those that call them."""
+    around = op.parent_op()
+    while around is not None and not isinstance(around, ManualComputationOp | FuncOp):
+        around = around.parent_op()
+    return isinstance(around, ManualComputationOp) or (isinstance(around, FuncOp) and around.sym_name.data != "main")
 
 
 def _orders(op: Operation) -> bool:

@@ -10,9 +10,11 @@ from xdsl.ir import SSAValue
 from gcomp import dims
 from gcomp.errors import UnsupportedError
 from gcomp.ir.host import HostOp
+from gcomp.ir.locations import where
 from gcomp.ir.program import Program
 from gcomp.lowering.signatures import check_entry, host_step, match_donations, plan_value, signature_of
 from gcomp.lowering.xla.export import export
+from gcomp.lowering.xla.meshes import carry_weights, mesh_of_program
 from gcomp.lowering.xla.options import options_for
 from gcomp.lowering.xla.segments import Part, cut
 from gcomp.lowering.xla.survey import survey
@@ -27,7 +29,18 @@ def lower(program: Program, target: str = "xla:cpu", options: dict[str, Json] | 
     cannot take, and for sizes that no input determines.
     """
     check_entry(program)
+    mesh = mesh_of_program(program)
+    if mesh:
+        program = program.clone()
+        carry_weights(program)
     steps = cut(program)
+    if mesh and len(steps) > 1:
+        raise UnsupportedError(
+            "A program for several devices has a step on the host.",
+            where=next((where(step) for step in steps if isinstance(step, HostOp)), None),
+            why="Each device would wait for the host of another.",
+            fix="Fix the sizes when compiling, or compile the model for one device.",
+        )
     inputs, outputs = program.inputs(), program.outputs()
     # What a call with several steps gives away is held until its end.
     aliases = match_donations(inputs, outputs) if len(steps) == 1 else []
@@ -43,6 +56,7 @@ def lower(program: Program, target: str = "xla:cpu", options: dict[str, Json] | 
         else tuple(range(len(inputs), len(inputs) + len(outputs))),
         texts=draft.texts,
         weights=draft.weights,
+        mesh=mesh,
     )
     _check_symbols(plan)
     return plan

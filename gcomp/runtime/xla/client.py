@@ -1,6 +1,7 @@
 """JAX's PJRT client: compiling text, placing arrays, running executables.
 
-Everything that gcomp uses of JAX's internals is here, typed, so that a new jaxlib can break only this file.
+Everything that gcomp uses of JAX's internals is here, typed, so that a new jaxlib can break only this file, and
+`mesh_client` for several devices.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from gcomp.runtime.xla.options import settle_threads
 core: Any = import_module("jax._src.core")
 bridge: Any = import_module("jax._src.xla_bridge")
 shardings: Any = import_module("jax._src.sharding_impls")
-_result_handler: Any = import_module("jax._src.interpreters.pxla").global_aval_to_result_handler
+result_handler: Any = import_module("jax._src.interpreters.pxla").global_aval_to_result_handler
 jaxlib: Any = import_module("jaxlib._jax")
 xla_client: Any = import_module("jaxlib.xla_client")
 
@@ -65,7 +66,7 @@ class Executable:
             return results.consume_with_handlers(self._handlers)
         arrays: list[DeviceArray] = [shards[0] for shards in results.disassemble_into_single_device_arrays()]
         # Results are no more bound to the device than those of `jax.jit`: bound ones are another type of arguments.
-        self._handlers = [_result_handler(array.aval, self.sharding, False) for array in arrays]
+        self._handlers = [result_handler(array.aval, self.sharding, False) for array in arrays]
         return [handle([array]) for handle, array in zip(self._handlers, arrays, strict=True)]
 
     def types(self) -> tuple[list[ArrayType], list[ArrayType]]:

@@ -42,7 +42,8 @@ Env = dict[str, int]
 DeclaredType = tuple[tuple[Size, ...], np.dtype[Any]]
 
 
-def _declared_type(value: Value) -> DeclaredType:
+def declared_type(value: Value) -> DeclaredType:
+    """The shape, with symbols, and the dtype of a value."""
     return parse_dims(value.dims), DTYPES[value.dtype]
 
 
@@ -61,7 +62,7 @@ class Segment:
         self._client, self._blamed, self._foreign = owner, plan.blamed, plan.origin is not None
         self._options = choose(step.options, thread_count())
         parameters = [*(plan.values[i] for i in step.inputs), *(plan.weights[name] for name in step.weights)]
-        self._types = [_declared_type(value) for value in parameters], [_declared_type(value) for value in step.outputs]
+        self._types = [declared_type(value) for value in parameters], [declared_type(value) for value in step.outputs]
         self._symbols = sorted(self.template.symbols)
         self._executables: Lru[tuple[int, ...], Executable] = Lru(kept, self._warn)
         self._weights: list[DeviceArray] | None = None

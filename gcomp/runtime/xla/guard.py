@@ -26,10 +26,11 @@ _SUSPECT = re.compile(r"custom_call|infeed|outfeed|send|recv|\\")
 _CALL = re.compile(r"\bcall\b")
 
 
-def check_program(text: str, *, foreign: bool = False) -> list[str]:
+def check_program(text: str, *, foreign: bool = False, is_spread: bool = False) -> list[str]:
     """The custom functions that a program calls. Raises UnsupportedError or ArtifactError for what XLA may not see.
 
-    A `foreign` program is one that gcomp has not just compiled: its structure is checked too.
+    A `foreign` program is one that gcomp has not just compiled: its structure is checked too. One that `is_spread` over
+    the devices of a mesh may have shardings and collectives.
     """
     _check_sizes(text)
     if not foreign and _SUSPECT.search(text) is None and len(_CALL.findall(text)) <= structure_check.MAX_CALLS:
@@ -48,8 +49,8 @@ def check_program(text: str, *, foreign: bool = False) -> list[str]:
             # As MLIR prints it: sizes cannot hide behind comments.
             _check_sizes(str(module))
         try:
-            targets = structure_check.custom_functions(module)
-            structure_check.check_structure(module, mlir.ir)
+            targets = structure_check.custom_functions(module, is_spread=is_spread)
+            structure_check.check_structure(module, mlir.ir, is_spread=is_spread)
         except (TypeError, ValueError, KeyError) as error:
             # An attribute of a kind that none of gcomp's has.
             raise ArtifactError(

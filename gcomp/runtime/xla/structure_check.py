@@ -34,6 +34,13 @@ REFUSED = frozenset(
 )  # fmt: skip
 """Ops refused in artifacts: they block on a device or a stream, have dynamic shapes, or XLA verifies too little."""
 
+SPREAD = frozenset(
+    f"stablehlo.{name}"
+    for name in ("all_gather", "all_reduce", "all_to_all", "collective_broadcast", "collective_permute", "partition_id",
+                 "reduce_scatter")
+)  # fmt: skip
+"""Those of them that a program for the devices of a mesh may have, beside Shardy's dialect."""
+
 CONSTANTS = frozenset(("stablehlo.constant", "chlo.constant"))
 DIVISIONS = frozenset(("stablehlo.divide", "stablehlo.remainder", "chlo.broadcast_divide", "chlo.broadcast_remainder"))
 """XLA folds these of integer constants without a look at the divisor, and the processor then traps on 0."""
@@ -44,11 +51,12 @@ Function = Any
 Op = Any
 
 
-def custom_functions(module: Any) -> list[str]:
+def custom_functions(module: Any, *, is_spread: bool = False) -> list[str]:
     """The custom functions that a module calls. Raises ArtifactError for ops and calls that gcomp does not make."""
     targets: list[str] = []
+    dialects, refused = (DIALECTS | {"sdy"}, REFUSED - SPREAD) if is_spread else (DIALECTS, REFUSED)
     for op in _walk(module.operation):
-        if op.name.partition(".")[0] not in DIALECTS or op.name in REFUSED:
+        if op.name.partition(".")[0] not in dialects or op.name in refused:
             raise ArtifactError("The program has an op that gcomp does not run.", why=op.name[:80])
         if op.name == "stablehlo.custom_call":
             targets.append(_target(op))
@@ -85,11 +93,13 @@ def _types(values: Any) -> list[str]:
     return [str(value.type) for value in values]
 
 
-def check_structure(module: Any, mlir: Any) -> None:
+def check_structure(module: Any, mlir: Any, *, is_spread: bool = False) -> None:
     """Raises ArtifactError for functions without a body or that call themselves, and for numbers out of measure."""
     functions: dict[str, Function] = {}
     for op in module.body.operations:
         op = op.operation
+        if is_spread and op.name == "sdy.mesh":
+            continue
         if op.name != "func.func" or any(len(region.blocks) != 1 for region in op.regions):
             raise ArtifactError("The program has something other than functions with a body.", why=op.name[:80])
         functions[str(op.attributes["sym_name"].value)] = op

@@ -163,7 +163,7 @@ func.func @main(%x: tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a", 
     -> (tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{?}, {"b"}]>}) {
   %a = "sdy.sharding_constraint"(%x) <{sharding = #sdy.sharding<@mesh, [{"a"}, {?}]>}>
       : (tensor<8x8xf32>) -> tensor<8x8xf32>
-  %b = "sdy.reshard"(%a) <{sharding = #sdy.sharding<mesh<["x"=8]>, [{"x":(2)2}, {}]>}>
+  %b = "sdy.reshard"(%a) <{sharding = #sdy.sharding<@mesh, [{"b":(2)2}, {}]>}>
       : (tensor<8x8xf32>) -> tensor<8x8xf32>
   "sdy.sharding_group"(%b) <{group_id = 3 : i64}> : (tensor<8x8xf32>) -> ()
   func.return %b : tensor<8x8xf32>

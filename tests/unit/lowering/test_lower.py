@@ -14,8 +14,10 @@ from gcomp.lowering.xla.legality import REFUSED, problem_of
 from gcomp.runtime.model import Model
 from gcomp.runtime.template import Template
 from gcomp.runtime.xla.client import client
+from gcomp.runtime.xla.mesh_client import mesh_client
 from gcomp.runtime.xla.options import choose
 from gcomp.targets.base import target_named
+from tests.support.devices import on_devices
 from tests.support.samples import samples
 from tests.unit.runtime.models import CONV_NET, TWO_SYMBOLS, UPDATE
 
@@ -31,7 +33,14 @@ def test_every_op_is_compiled_or_refused_with_a_reason(name: str) -> None:
         refused = [op for op in program.ops() if problem_of(op) is not None]
         assert refused or "must be tensors" in str(error) or "nothing is known" in str(error)
         return
-    client("cpu").compile(plan.texts["main.mlir"], {})
+    if plan.mesh:
+        on_devices(compile_for_mesh, plan.texts["main.mlir"], len(plan.signature.inputs), len(plan.signature.outputs))
+    else:
+        client("cpu").compile(plan.texts["main.mlir"], {})
+
+
+def compile_for_mesh(text: str, inputs: int, outputs: int) -> None:
+    mesh_client("cpu", 8).compile(text, {}, inputs, outputs)
 
 
 def test_all_refused_ops_are_listed_with_their_places() -> None:
@@ -46,12 +55,12 @@ func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
 """
     with pytest.raises(UnsupportedError) as error:
         lower(Program.parse(text))
-    for said in ("2 ops", "stablehlo.all_gather at train.py:3:1", "between devices", "'evil'"):
+    for said in ("2 ops", "stablehlo.all_gather at train.py:3:1", "outside of a manual computation", "'evil'"):
         assert said in str(error.value)
 
 
-def test_collectives_and_quantized_ops_are_refused() -> None:
-    assert {"stablehlo.all_reduce", "stablehlo.uniform_quantize", "stablehlo.partition_id"} <= REFUSED.keys()
+def test_quantized_ops_and_numbers_of_replicas_are_refused() -> None:
+    assert {"stablehlo.uniform_quantize", "stablehlo.replica_id"} <= REFUSED.keys()
 
 
 def test_a_size_that_no_input_has_is_refused() -> None:

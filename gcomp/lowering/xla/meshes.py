@@ -1,0 +1,64 @@
+"""Programs for several devices, as XLA takes them."""
+
+from __future__ import annotations
+
+from xdsl.ir import SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from gcomp.errors import UnsupportedError
+from gcomp.ir import sdy
+from gcomp.ir.builder import Builder
+from gcomp.ir.native import WeightOp
+from gcomp.ir.program import Program
+from gcomp.ir.types import rank_of
+from gcomp.runtime.plan import MeshAxis
+from gcomp.sharding import Sharding
+
+
+def mesh_of_program(program: Program) -> tuple[MeshAxis, ...]:
+    """The mesh that a program is for; none where it says nothing of devices."""
+    meshes = list(dict.fromkeys(mesh for mesh in sdy.all_meshes(program.module) if mesh.axes))
+    if len(meshes) > 1:
+        raise UnsupportedError(
+            "The program has shardings on several meshes.", why=f"They are {' and '.join(m.text() for m in meshes)}.",
+            fix="Write them on one mesh, with an axis for each part that is cut apart.",
+        )  # fmt: skip
+    if not meshes and sdy.is_sharded(program.module):
+        raise UnsupportedError("The program has shardings, and no mesh.", fix="Declare it: sdy.mesh @mesh = <[...]>.")
+    return tuple(MeshAxis(axis.name, axis.size) for mesh in meshes for axis in mesh.axes)
+
+
+def carry_weights(program: Program) -> None:
+    """Let manual computations take weights as operands: their bodies are isolated, and weights become arguments.
+
+    Each device reads the whole weight. Computations inside of others hand their weights on.
+    """
+    computations = [op for op in program.ops() if isinstance(op, sdy.ManualComputationOp)]
+    for op in reversed(computations):
+        reads: dict[str, list[WeightOp]] = {}
+        for inner in list(op.block.ops):
+            for read in [o for o in inner.walk() if isinstance(o, WeightOp)]:
+                reads.setdefault(read.symbol, []).append(read)
+        if reads:
+            _carry(program, op, reads)
+
+
+def _carry(program: Program, op: sdy.ManualComputationOp, reads: dict[str, list[WeightOp]]) -> None:
+    b = Builder(program, InsertPoint.before(op))
+    mesh = next(s.mesh for s in (*op.inner, *op.outer))
+    given: list[SSAValue] = []
+    for found in reads.values():
+        given.append(b.insert(found[0].clone()).results[0])
+        argument = op.block.insert_arg(found[0].result.type, len(op.block.args))
+        for read in found:
+            read.result.replace_all_uses_with(argument)
+            Rewriter.erase_op(read)
+    uncut = [Sharding.open(mesh, rank_of(value)).closed() for value in given]
+    made = sdy.ManualComputationOp.along(
+        op.axes, [*op.operands, *given], [*op.inner, *uncut], op.outer, op.detach_region(0), op.result_types
+    )
+    made.attributes.update(op.attributes)
+    b.insert(made)
+    for old, new in zip(op.results, made.results, strict=True):
+        old.replace_all_uses_with(new)
+    Rewriter.erase_op(op)

@@ -1,0 +1,202 @@
+"""Programs for several devices on `xla:cpu`: eight virtual devices of one process, beside JAX and beside one device."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import gcomp
+from gcomp.errors import GcompError, UnsupportedError, UsageError
+from tests.support.devices import on_devices
+from tests.support.sharded import CASES, evaluated, operands
+
+Array = np.ndarray[Any, Any]
+
+
+def close(result: Array, wanted: Array) -> None:
+    """Sums of at most 32 terms in another order."""
+    assert result.shape == wanted.shape and result.dtype == wanted.dtype
+    assert np.abs(result - wanted).max() <= 32 * np.finfo(np.float32).eps * np.abs(wanted).max()
+
+
+@cache
+def jaxs(name: str) -> Array:
+    return on_devices(evaluated, name)["result"]
+
+
+def compiled(name: str, file: str) -> tuple[Array, Array]:
+    """By gcomp, and by what it writes."""
+    x, w, *_ = operands()
+    model = gcomp.compile(CASES[name].function, x, w, target="xla:cpu", verify="each")
+    model.save(file)
+    return np.asarray(model(x, w)), np.asarray(gcomp.load(file)(x, w))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_results_are_jaxs_to_the_bit(name: str, tmp_path: Path) -> None:
+    """XLA partitions the same program on the same shardings: passes of gcomp's change no sum of these."""
+    for result in on_devices(compiled, name, str(tmp_path / "model.gcomp")):
+        assert result.dtype == jaxs(name).dtype and result.tobytes() == jaxs(name).tobytes()
+
+
+# ---- shardings that are said to gcomp -------------------------------------------------------------------------------
+
+NETWORK = """func.func @main(%x: tensor<?x16xf32, ["n", "16"]> {gcomp.name = "x"}) -> (tensor<?x8xf32, ["n", "8"]> {gcomp.name = "y"}) {
+  %w = gcomp.weight @w : tensor<16x32xf32>
+  %v = gcomp.weight @v : tensor<32x8xf32>
+  %0 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (tensor<?x16xf32, ["n", "16"]>, tensor<16x32xf32>) -> tensor<?x32xf32, ["n", "32"]>
+  %1 = stablehlo.tanh %0 : tensor<?x32xf32, ["n", "32"]>
+  %2 = stablehlo.dot_general %1, %v, contracting_dims = [1] x [0] : (tensor<?x32xf32, ["n", "32"]>, tensor<32x8xf32>) -> tensor<?x8xf32, ["n", "8"]>
+  return %2 : tensor<?x8xf32, ["n", "8"]>
+}"""  # noqa: E501
+TENSOR_PARALLEL = {"x": "data,*", "w": "*,model", "v": "model,*", "y": "data,*"}
+
+
+def network() -> Any:
+    from gcomp.ir.program import Program
+
+    program, rng = Program.parse(NETWORK), np.random.default_rng(3)
+    program.weights.add("w", rng.normal(size=(16, 32)).astype(np.float32))
+    program.weights.add("v", rng.normal(size=(32, 8)).astype(np.float32))
+    return program
+
+
+def batch(size: int) -> Array:
+    return np.random.default_rng(size).normal(size=(size, 16)).astype(np.float32)
+
+
+def tensor_parallel(file: str) -> tuple[list[Array], str, dict[str, int], int]:
+    """Two sizes; what each device runs; bytes of a call on one device and on each of eight."""
+    model = gcomp.compile(network(), target="xla:cpu", mesh="data=4,model=2", shardings=TENSOR_PARALLEL)
+    model.save(file)
+    loaded = gcomp.load(file)
+    results = [np.asarray(m(batch(size))[0]) for size in (8, 64) for m in (model, loaded)]
+    alone = gcomp.compile(network(), target="xla:cpu")
+    partitioned: str = loaded._executor.partitioned({"n": 64})  # pyright: ignore
+    bytes_of = {"mesh": loaded.memory(n=64).argument_bytes, "one": alone.memory(n=64).argument_bytes}
+    return results, partitioned, bytes_of, len(loaded.plan.mesh)
+
+
+def test_shardings_by_name(tmp_path: Path) -> None:
+    results, partitioned, bytes_of, axes = on_devices(tensor_parallel, str(tmp_path / "model.gcomp"))
+    alone = gcomp.compile(network(), target="xla:cpu")
+    for result, size in zip(results, (8, 8, 64, 64), strict=True):
+        wanted = np.asarray(alone(batch(size))[0])
+        close(result, wanted)
+    assert axes == 2
+    assert "all-reduce" in partitioned and "f32[16,16]" in partitioned and "f32[16,8]" in partitioned
+    assert bytes_of["mesh"] == 64 * 16 * 4 // 4 + (16 * 32 + 32 * 8) * 4 // 2
+    assert bytes_of["one"] == (64 * 16 + 16 * 32 + 32 * 8) * 4
+
+
+def jitted() -> list[Array]:
+    """`gcomp.jit` as `jax.jit` under a mesh: results are arrays that lie on the devices."""
+    from jax.sharding import NamedSharding
+    from jax.sharding import PartitionSpec as P
+
+    from tests.support.sharded import mesh
+
+    x = jax.device_put(operands()[0], NamedSharding(mesh(), P("data")))
+    function = lambda a: jnp.tanh(a @ a.T).sum(0)  # noqa: E731
+    ours = gcomp.jit(function, target="xla:cpu")
+    first, again = ours(x), ours(x)
+    assert len(first.sharding.device_set) == 8
+    placed = gcomp.jit(function, target="xla:cpu", out_shardings=NamedSharding(mesh(), P("model")))(x)
+    assert placed.sharding.shard_shape(placed.shape) == (4,)
+    return [np.asarray(v) for v in (first, again, placed, jax.jit(function)(x))]
+
+
+def test_jit_under_a_mesh() -> None:
+    *ours, theirs = on_devices(jitted)
+    for result in ours:
+        close(result, theirs)
+
+
+def with_tables() -> tuple[Array, Array]:
+    """Weights that are read inside of computations for one device, one of them inside of another."""
+    from jax import lax
+    from jax.sharding import PartitionSpec as P
+
+    from tests.support.sharded import mapped
+
+    table = np.random.default_rng(5).normal(size=(64, 64)).astype(np.float32)
+
+    def inner(x: Any) -> Any:
+        along = jax.shard_map(
+            lambda y: lax.psum(y @ (jnp.asarray(table)[:8] * 2), "model"), mesh=jax.sharding.get_abstract_mesh(),
+            in_specs=P(None, None), out_specs=P(), axis_names={"model"}, check_vma=False,
+        )  # fmt: skip
+        return along(x) + jnp.asarray(table)[: x.shape[0]]
+
+    function, x = mapped(inner, P("data"), P("data"), ("data",), check=False), operands()[0]
+    model = gcomp.compile(function, x, target="xla:cpu")
+    assert model.weights
+    return np.asarray(model(x)), np.asarray(jax.jit(function)(x))
+
+
+def test_weights_are_read_inside_of_computations() -> None:
+    close(*on_devices(with_tables))
+
+
+# ---- what is refused ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"mesh": "data=2"}, "nothing says how arrays lie"),
+        ({"shardings": {"x": "data"}}, "no mesh was given"),
+        ({"mesh": "data", "shardings": {"x": "data"}}, "is not a mesh"),
+        ({"mesh": {"data": 0}, "shardings": {"x": "data"}}, "is not a mesh"),
+        ({"mesh": {"data": 2}, "shardings": {"z": "data"}}, "no input, output or weight 'z'"),
+        ({"mesh": {"data": 2}, "shardings": {"x": "model"}}, 'there is no axis "model"'),
+        ({"mesh": {"data": 2}, "shardings": {"x": "data,data"}}, 'the axis "data" is used twice'),
+        ({"mesh": {"data": 2}, "shardings": {"x": "*,*,data"}}, "speaks of 3 dimensions, and the array has 2"),
+        ({"mesh": {"data": 3}, "shardings": {"x": "*,data"}}, "dimension 1 has size 16, and is cut into 3 pieces"),
+        ({"mesh": {"data": 2}, "shardings": {"x": "data"}, "buckets": {"n": [8]}}, "has no buckets"),
+    ],
+)
+def test_what_does_not_fit_is_refused(options: dict[str, Any], why: str) -> None:
+    with pytest.raises(GcompError, match=why):
+        gcomp.compile(network(), target="xla:cpu", prepare=False, **options)
+
+
+@pytest.mark.parametrize("target", ["cpu", "triton:sm_90"])
+def test_other_targets_refuse_by_name(target: str) -> None:
+    with pytest.raises(UnsupportedError, match=f"several devices are not run on the target {target}"):
+        gcomp.compile(network(), target=target, mesh={"data": 2}, shardings={"x": "data"})
+
+
+def test_more_devices_than_there_are() -> None:
+    model = gcomp.compile(network(), target="xla:cpu", mesh={"data": 2}, shardings={"x": "data"}, prepare=False)
+    jax.devices()
+    with pytest.raises(UsageError, match="The mesh has 2 devices, and there are 1 of cpu"):
+        model(batch(8))
+
+
+def test_shardings_on_several_meshes_are_refused() -> None:
+    """XLA mixes them up: it knows no mesh of the second one's name then."""
+    program = """sdy.mesh @mesh = <["a"=2, "b"=4]>
+    func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {
+      %0 = sdy.sharding_constraint %x <@mesh, [{"a"}]> : tensor<8xf32>
+      %1 = sdy.sharding_constraint %0 <mesh<["x"=8]>, [{"x"}]> : tensor<8xf32>
+      return %1 : tensor<8xf32>
+    }"""
+    with pytest.raises(UnsupportedError, match="several meshes"):
+        gcomp.compile(program, target="xla:cpu")
+
+
+def test_ops_of_one_device_outside_of_a_manual_computation_are_refused() -> None:
+    program = """sdy.mesh @mesh = <["a"=2]>
+    func.func @main() -> tensor<ui32> {
+      %0 = stablehlo.partition_id : tensor<ui32>
+      return %0 : tensor<ui32>
+    }"""
+    with pytest.raises(UnsupportedError, match="stands outside of a manual computation"):
+        gcomp.compile(program, target="xla:cpu")
