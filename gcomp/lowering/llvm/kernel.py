@@ -21,6 +21,9 @@ PIECEWISE = (tile.ElementwiseOp, tile.CastOp, tile.BitcastOp)
 ONCE = (*PIECEWISE, tile.StoreOp, combining.ReduceOp)
 """Ops that read each piece of an operand in one place."""
 
+FEW = 8
+"""Pieces of a value that are computed side by side, at most: each op of all of them, and then the next."""
+
 Row = Callable[["Kernel", Any], None]
 """Prints an op."""
 
@@ -140,11 +143,12 @@ class Kernel:
         return self.pieces(value) <= MOST_PIECES
 
     def is_lazy(self, value: SSAValue) -> bool:
-        """Whether a value is computed where it is read: positions always are, many pieces of others if that is in one
-        loop, which computes each piece once."""
+        """Whether a value is computed where it is read: positions always are, more than a few pieces of others if that
+        is in one place, which computes each piece once, from its first operand to its last result: registers hold
+        all that it needs, where they would not hold what every piece needs."""
         if element(value) in POSITIONS:
             return True
-        if self.is_small(value) or len(places := self._computing(value)) != 1:
+        if self.pieces(value) <= FEW or len(places := self._computing(value)) != 1:
             return False
         (place,) = places
         return len(list(value.uses)) == 1 or isinstance(place, ONCE)
@@ -170,6 +174,16 @@ class Kernel:
                     found.add(op)
             self._places[value] = frozenset(found)
         return self._places[value]
+
+    def work(self, value: SSAValue) -> int:
+        """How many ops are computed for a piece of a value when it is read."""
+        pending, found = [value], set[Operation]()
+        while pending:
+            op = pending.pop().owner
+            if isinstance(op, PIECEWISE) and op not in found and self.is_lazy(op.results[0]):
+                found.add(op)
+                pending += op.operands
+        return len([op for op in found if element(op.results[0]) not in POSITIONS])
 
     def zeros(self, bytes: int) -> str:
         """Where so many bytes are 0."""

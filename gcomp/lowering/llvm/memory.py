@@ -9,7 +9,7 @@ from math import prod
 from xdsl.ir import SSAValue
 
 from gcomp.lowering.llvm import arithmetic
-from gcomp.lowering.llvm.kernel import Kernel
+from gcomp.lowering.llvm.kernel import FEW, Kernel
 from gcomp.lowering.llvm.lanes import Lanes, constant, part, position, splat, vectorial, whole
 from gcomp.lowering.llvm.tiles import LINE, MOST_PIECES, Following, Read, Tile, byte, each, read, truth, write
 from gcomp.lowering.llvm.transposing import MOST_ROWS, is_unwritten_until, reads_by_number
@@ -20,6 +20,9 @@ from gcomp.lowering.tiles.tile import element, static_shape
 
 KNOWN = (tile.BroadcastOp, tile.CastOp, tile.ConstantOp, tile.ElementwiseOp, tile.IotaOp, tile.ReshapeOp)
 """Ops whose results are known where their operands are."""
+
+MOST_UNROLLED = 64
+"""Ops on vectors that are computed for what a kernel stores, at most, where that is no loop."""
 
 Where = Callable[[Index], str]
 """Of a row: where it begins."""
@@ -322,7 +325,8 @@ def stores(k: Kernel, op: tile.StoreOp) -> None:
         given = None if masks is None else masks(row, column, value.width)
         put(k, buffer, offset.get(row, column, value.width), value.get(row, column, value.width), given)
 
-    each(value, value.width, MOST_PIECES, sources, one)
+    few = MOST_PIECES if k.work(op.value) * value.count <= MOST_UNROLLED else FEW
+    each(value, value.width, few, sources, one)
 
 
 _COMBINE = {"add": "add", "max": "maximum", "min": "minimum", "and": "and", "or": "or", "xor": "xor"}
