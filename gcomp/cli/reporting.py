@@ -42,7 +42,7 @@ def report_command(
             )  # fmt: skip
 
     first, second = titles(model, other)
-    found = made(model, pipeline, first)
+    found = made(model, pipeline, first if against is None else f"{first} -p {pipeline or 'as for ' + target}")
     if against is not None:
         found = compare(made(model, against, f"{first} -p {against}"), found)
     elif other is not None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Block, Operation
 
 from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.program import Program
@@ -56,20 +56,19 @@ class Level:
 
 
 def level_of(program: Program, name: str, lines: Lines, origins: Origins) -> Level:
-    """The graph of a program as it is now; bodies of loops and branches stand beside what holds them."""
-    nodes: list[Node] = []
-    numbers: dict[Operation, int] = {}
-    _gather(program.block, (), nodes, numbers, lines, origins)
-    outer: dict[SSAValue, str] = {argument: lines.name(argument) for argument in program.block.args}
+    """The graph of a program as it is now; regions of loops and branches are groups beside what holds them."""
+    gathering = _Gathering(lines, origins)
+    gathering.block(program.block, (), ())
+    nodes, numbers = gathering.nodes, gathering.numbers
     for node in nodes:
         for operand in dict.fromkeys(node.op.operands):
-            source = numbers.get(operand.owner) if isinstance(operand.owner, Operation) else None
-            if source is not None:
-                node.sources.append(source)
-            elif operand in outer:
-                node.inputs.append(outer[operand])
+            owner = operand.owner if isinstance(operand.owner, Operation) else operand.owner.parent_op()
+            if owner is not None and owner in numbers:  # what a region is given comes from the op that holds it
+                node.sources.append(numbers[owner])
+            elif operand.owner is program.block:
+                node.inputs.append(lines.name(operand))
     last = program.block.last_op
-    returned = {numbers[v.owner] for v in (last.operands if last else ()) if v.owner in numbers}  # pyright: ignore
+    returned = {numbers[v.owner] for v in (last.operands if last else ()) if isinstance(v.owner, Operation)}
     drawn = [n for n, node in enumerate(nodes) if not node.is_quiet]
     scopes, tokens = [nodes[n].scope for n in drawn], [(nodes[n].title, nodes[n].shape) for n in drawn]
     root = tree_of(scopes, tokens, name)
@@ -79,28 +78,42 @@ def level_of(program: Program, name: str, lines: Lines, origins: Origins) -> Lev
     return Level(name, nodes, root, returned)
 
 
-def _gather(
-    block: Block, around: tuple[str, ...], nodes: list[Node], numbers: dict[Operation, int], lines: Lines,
-    origins: Origins,
-) -> None:  # fmt: skip
-    """Nodes of a block and of the control flow in it. What comes from nowhere stands with what it was made for."""
-    before = around
-    for op in block.ops:
-        found = origins.of(op.location)
-        scope = (*around, *common_scope([origins.all[n] for n in found])) if found else before
-        before = scope
-        role = role_of(op)
-        is_kernel = isinstance(op, LaunchOp)
-        title = title_of(op)
-        shape = lines.type(op.result_types[0]).removeprefix("tensor") if op.results else ""
-        kind = op.kind_name if is_kernel else str(role)
-        numbers[op] = len(nodes)
-        nodes.append(Node(len(nodes), op, title, lines.line(op), shape, kind, found, scope, is_quiet=role in _QUIET))
-        if role is Role.CONTROL:
-            for n, region in enumerate(op.regions):
+_REGIONS = {"stablehlo.while": ("condition", "body"), "stablehlo.if": ("then", "else")}
+"""What the regions of control flow are called; those of others are numbered."""
+
+
+class _Gathering:
+    """The nodes of a program, in order."""
+
+    def __init__(self, lines: Lines, origins: Origins) -> None:
+        self.nodes: list[Node] = []
+        self.numbers: dict[Operation, int] = {}
+        self._lines, self._origins = lines, origins
+
+    def block(self, block: Block, around: tuple[str, ...], module: tuple[str, ...]) -> None:
+        """Nodes of a block, which lies in the groups `around` it, of which what is of a `module` need not be told.
+
+        What comes from nowhere stands with what it was made for.
+        """
+        before = around
+        for op in block.ops:
+            found = self._origins.of(op.location)
+            own = common_scope([self._origins.all[n] for n in found])
+            scope = (*around, *(own[len(module) :] if own[: len(module)] == module else own)) if found else before
+            before = scope
+            role, number = role_of(op), len(self.nodes)
+            kind = op.kind_name if isinstance(op, LaunchOp) else str(role)
+            shape = self._lines.type(op.result_types[0]).removeprefix("tensor") if op.results else ""
+            self.numbers[op] = number
+            self.nodes.append(
+                Node(number, op, title_of(op), self._lines.line(op), shape, kind, found, scope,
+                     is_quiet=role in _QUIET)
+            )  # fmt: skip
+            for n, region in enumerate(op.regions if role is Role.CONTROL else ()):
+                names = _REGIONS.get(op.name, ())
+                name = f"{title_of(op)} {number}: {names[n] if n < len(names) else f'region {n}'}"
                 for inner in region.blocks:
-                    name = f"{title} {numbers[op]}" + (f", region {n}" if len(op.regions) > 1 else "")
-                    _gather(inner, (*scope, name), nodes, numbers, lines, origins)
+                    self.block(inner, (*scope, name), own or module)
 
 
 # ---- JSON ----

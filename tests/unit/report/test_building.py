@@ -113,3 +113,14 @@ def test_what_two_programs_have_in_common_is_not_shown_as_different() -> None:
             assert (signs.count("-"), signs.count("+")) in ((1, 2), (2, 1))
             shown = [found.data["lines"][line] for sign, line in change["text"] if sign in "+-"]
             assert sum("negate" in line for line in shown) == 1 and len(change["kinds"]) == 1
+
+
+def test_regions_of_control_flow_are_groups_below_what_holds_them() -> None:
+    level = made(LOOP).data["levels"][1]
+    titles = {group[0].partition(": ")[2] for group in level["groups"]}
+    assert {"condition", "body", "then", "else"} <= titles
+    loop = next(n for n, node in enumerate(level["nodes"]) if node[0] == "while")
+    root = next(group for group in level["groups"] if loop in group[4])
+    drawing, stubs = level["drawings"][root[3]], len(root[5])
+    below = [root[4][b - stubs] for a, b, _ in drawing["e"] if a - stubs == root[4].index(loop)]
+    assert {level["groups"][-1 - ref][0].partition(": ")[2] for ref in below if ref < 0} >= {"condition", "body"}
