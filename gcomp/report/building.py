@@ -199,7 +199,7 @@ def _pass(record: PassRecord, watch: _Watch) -> dict[str, Any]:
     found: dict[str, Any] = {
         "name": record.name, "law": record.law, "level": record.level, "us": round(1e6 * record.seconds),
         "changed": record.changed, "before": _size(record.before), "after": _size(record.after),
-        "verdict": record.verdict, "error": record.error, "rewrites": rewrite_rows(record),
+        "verdict": record.verdict, "meaning": record.meaning, "error": record.error, "rewrites": rewrite_rows(record),
     }  # fmt: skip
     if record.change is not None:
         found |= change_to_json(record.change, watch.lines)

@@ -16,10 +16,13 @@ from xdsl.utils.exceptions import VerifyException
 from gcomp.analysis.liveness import block_peak
 from gcomp.analysis.work import Nominal, flops_of
 from gcomp.errors import GcompError
+from gcomp.exactness import Exactness
 from gcomp.ir.program import Program
 from gcomp.ir.roles import Role, role_of
 from gcomp.passes.base import Pass, PassContext
+from gcomp.passes.judging import MAX_STEPS
 from gcomp.passes.manager import Instrument
+from gcomp.reference.contract import compare
 from gcomp.reference.inputs import sample_inputs
 from gcomp.reference.interpreter import Interpreter
 from gcomp.reference.wider import interpret_wider
@@ -95,6 +98,8 @@ class PassRecord:
     before: Size
     after: Size
     verdict: str = ""
+    meaning: str = ""
+    """Whether the outputs are the same to the bit, within the pass's class of exactness, or wrong; "" where unknown."""
     error: float | None = None
     """The largest error of an output against float64, relative to that output's largest element."""
     change: Change | None = None
@@ -122,6 +127,8 @@ class Recorder(Instrument):
         self._is_graph = True
         self._inputs: list[Any] | None = None
         self._exact: list[Any] = []
+        self._outputs: list[Any] | None = None
+        """What the program gave last; None where the reference does not run it."""
         self._running = 0.0
         self.first_error: float | None = None
 
@@ -153,8 +160,10 @@ class Recorder(Instrument):
         record.change = Change(old, self._snapshot, difference(old, self._snapshot))
         self._size = record.after = size_of(program)
         record.verdict = _verified(record.change.difference.added)
-        if self._inputs is not None:
-            record.error = self._error(program)
+        before = self._outputs
+        if before is not None and (found := self._run(program)) is not None:
+            record.error = self._error(found)
+            record.meaning = self._meaning(step.exactness, before, found)
 
     def finish(self, program: Program) -> None:
         """After the last pass: what was not seen of it."""
@@ -175,25 +184,38 @@ class Recorder(Instrument):
             return
         try:
             self._inputs = sample_inputs(program)
-            self._exact = interpret_wider(program, self._inputs)
+            self._exact = interpret_wider(program, self._inputs, max_steps=MAX_STEPS)
         except GcompError as error:
-            self._inputs, self.error_note = None, f"errors are not measured: {error}"
+            self.error_note = f"errors are not measured: {error}"
             return
-        self.first_error = self._error(program)
+        found = self._run(program)
+        self.first_error = None if found is None else self._error(found)
 
-    def _error(self, program: Program) -> float | None:
+    def _run(self, program: Program) -> list[Any] | None:
+        """The outputs of the program; None, and a note, where the reference takes too long or refuses it."""
+        self._outputs = None
         if self._running > SECONDS and not self._always:
             self.error_note = "errors are measured of the first passes only: the reference takes long (--errors)"
             return None
         started = time.perf_counter()
         try:
-            found = Interpreter(program).run(self._inputs or [])
+            self._outputs = Interpreter(program, max_steps=MAX_STEPS).run(self._inputs or [])
         except GcompError as error:
             self.error_note = f"errors are not measured after {self.passes[-1].name if self.passes else ''}: {error}"
             return None
         finally:
             self._running += time.perf_counter() - started
+        return self._outputs
+
+    def _error(self, found: Sequence[Any]) -> float:
         return max([relative_error(x, y) for x, y in zip(self._exact, found, strict=True)], default=0.0)
+
+    def _meaning(self, exactness: Exactness, before: Sequence[Any], found: Sequence[Any]) -> str:
+        outputs = list(zip(before, found, self._exact, strict=True))
+        if not any(compare(one, other, Exactness.E0) for one, other, _ in outputs):
+            return "the same bits"
+        wrong = [m for one, other, exact in outputs for m in compare(one, other, exactness, wider=exact, limit=1)]
+        return f"wrong: {wrong[0]}" if wrong else f"within {exactness.name}"
 
 
 def _verified(ops: Sequence[Operation]) -> str:

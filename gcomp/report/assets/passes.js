@@ -31,7 +31,9 @@ function card(pass, n, most, on) {
     h("b", {}, pass.name), h("div", {class: "row"}, h("span", {}, `${count(applied)} rewrite${applied === 1 ? "" : "s"}`), h("span", {}, time(pass.us))), figures,
     h("div", {class: "row"}, verdict(pass), pass.error === null ? "" : `error ${number(pass.error)}`));
 }
-const verdict = (pass) => h("span", {class: pass.verdict === "valid" ? "good" : "bad"}, pass.verdict === "valid" ? "✓ valid" : cut(pass.verdict, 24));
+const isGood = (pass) => pass.verdict === "valid" && !pass.meaning.startsWith("wrong");
+const verdict = (pass, most = 26) => h("span", {class: isGood(pass) ? "good" : "bad"},
+  isGood(pass) ? `✓ ${pass.meaning || "valid"}` : cut(`✗ ${pass.verdict === "valid" ? pass.meaning : pass.verdict}`, most));
 
 function opened(pass) {
   const n = D.passes.indexOf(pass);
@@ -40,7 +42,7 @@ function opened(pass) {
     : `${number(pass.error)} of the largest element, ${number(Math.max(0, pass.error - (before || 0)))} more than before`;
   const head = [h("h2", {}, pass.name), h("p", {class: "soft", style: "margin:0 0 8px"}, pass.law)];
   if (!pass.changed) return [...head, h("p", {}, `It changed nothing, in ${time(pass.us)}.`)];
-  const facts = h("p", {}, `${time(pass.us)} · level ${pass.level} · `, verdict(pass), pass.verdict === "valid" ? "" : ` ${pass.verdict}`,
+  const facts = h("p", {}, `${time(pass.us)} · level ${pass.level} · `, isGood(pass) && pass.meaning ? "valid, " : "", verdict(pass, 400),
     h("br"), h("span", {class: "soft"}, `error against float64: ${error}`));
   return [...head, facts, ...rewrites(pass), ...pairs(pass), ...difference(pass)];
 }

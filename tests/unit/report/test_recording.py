@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 import pytest
 
+from gcomp.ir import stablehlo as hlo
 from gcomp.ir.program import Program
+from gcomp.passes.base import Pass, PassContext
 from gcomp.passes.manager import PassManager
 from gcomp.passes.registry import parse_pipeline
 from gcomp.report.changes import changes
@@ -47,6 +51,36 @@ def test_ops_rewrites_errors_and_verdicts_are_there() -> None:
     assert record.after.bytes < record.before.bytes and record.verdict == "valid"
     assert record.rewrites and all("transpose" in where for _, where in record.rewrites)
     assert record.error is not None and 0 < record.error < 1e-6 and record.error == watch.first_error
+
+
+class Doubles(Pass):
+    """A pass that is wrong: exponentials become sines."""
+
+    name: ClassVar[str] = "doubles"
+
+    def run(self, program: Program, context: PassContext) -> bool:
+        (op,) = [op for op in program.ops() if isinstance(op, hlo.ExponentialOp)]
+        new = hlo.SineOp.of(op.operands[0])
+        op.parent_block().insert_op_before(new, op)  # pyright: ignore
+        op.results[0].replace_all_uses_with(new.results[0])
+        op.detach()
+        return True
+
+
+def test_a_pass_that_changes_the_meaning_is_told_apart() -> None:
+    watch = Recorder(lambda _: None, lambda _: None, errors=False)
+    PassManager([*parse_pipeline("canonicalize"), Doubles()], [watch]).run(Program.parse(CHAIN))
+    good, bad = watch.passes
+    assert good.meaning == "the same bits" and good.verdict == bad.verdict == "valid"
+    assert bad.meaning.startswith("wrong: bits at [") and bad.error is not None and bad.error > 0.01
+
+
+def test_what_the_reference_would_take_long_for_is_said() -> None:
+    big = CHAIN.replace("2x3x5", "2000x3x5000").replace("3x2x5", "3x2000x5000")
+    watch = Recorder(lambda _: None, lambda _: None, errors=False)
+    PassManager(parse_pipeline("canonicalize"), [watch]).run(Program.parse(big))
+    assert "flops in the reference" in watch.error_note
+    assert watch.passes[0].error is None and watch.passes[0].meaning == ""
 
 
 def test_a_change_is_drawn_as_what_went_and_what_came() -> None:
