@@ -23,8 +23,9 @@ from benchmarks.sweep import sweep
 from benchmarks.workloads import Arrays, aligned, cache_directory
 from gcomp.measuring.timing import Timing, geometric_mean, interleave, ratio
 
-TOLERANCE = 2e-5
-"""The largest difference from ONNX Runtime's result over the largest element of that."""
+TOLERANCE = 1e-4
+"""The largest difference from ONNX Runtime's result over the largest element of that, which is itself up to 4e-5 away
+from what float64 gives (RegNet)."""
 LEAST = 1e-30
 """What is smaller than that is nothing: random weights may leave denormals."""
 Run = Callable[[], Any]

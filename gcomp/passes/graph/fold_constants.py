@@ -57,6 +57,9 @@ _SOURCES = frozenset[type[Operation]]({hlo.ConstantOp, WeightOp, hlo.BroadcastIn
 _NEVER = _KEEP - {hlo.BroadcastInDimOp}
 """What stays even where it has no elements."""
 
+_AT_ONCE = 16
+"""Terms of a matrix product that NumPy adds in the time of another op on an element, at least."""
+
 _MOST_OPS = 64
 """So many ops are evaluated at a time."""
 
@@ -236,16 +239,20 @@ def _evaluate(op: Operation, arrays: Sequence[Array], program: Program) -> Seque
 _VIEWS = (hlo.TransposeOp, hlo.ReshapeOp, hlo.SliceOp)
 """What `_evaluate` makes of the operand without a copy, mostly."""
 
-_DEEP = (hlo.DotGeneralOp, hlo.ConvolutionOp, hlo.ReduceWindowOp)
+_DEEP = (hlo.ConvolutionOp, hlo.ReduceWindowOp)
 
 
 def _flops(op: Operation) -> int:
     """A bound on the work of evaluating an op: elements written, times elements read where each may need all.
 
     Views take none: a weight of any size is laid out in another order once, as those in the wrong place are anyway.
+    Of products of matrices, many terms are added in the time of another op.
     """
     if isinstance(op, _VIEWS):
         return 0
+    if isinstance(op, hlo.DotGeneralOp):
+        terms = [shape_of(op.lhs)[k] for k in op.dimensions.lhs_contracting_dimensions]
+        return math.prod(cast("list[int]", [_elements(op.result), *terms])) // _AT_ONCE
     depth = max((_elements(v) for v in op.operands), default=1)
     written = sum(_elements(r) for r in op.results)
     return written * depth if isinstance(op, _DEEP) else max(written, depth)
