@@ -23,6 +23,7 @@ from gcomp.analysis.machines import Machine, machine_named
 from gcomp.analysis.work import Nominal
 from gcomp.cli.arguments import Constants, Dims, Links, Load, Structures, Target
 from gcomp.cli.options import Source, load_files, source_of, write_file
+from gcomp.cli.sharding import explain_sharding
 from gcomp.cli.tables import FittedTable
 from gcomp.errors import UsageError, did_you_mean
 from gcomp.ir.kernel import LaunchOp
@@ -33,7 +34,7 @@ from gcomp.options import DEFAULT_TARGET
 from gcomp.passes.fusion.fuse import blocks_to_cut, label_of
 from gcomp.passes.manager import PassManager
 from gcomp.passes.memory.rematerialize import Report, bytes_in, within_budget
-from gcomp.passes.pipelines import TO_FUSION
+from gcomp.passes.pipelines import TO_FUSION, TO_SHARDING
 from gcomp.passes.registry import parse_pipeline
 from gcomp.report.kernel_graph import Box, graph_view
 from gcomp.report.memory import memory_view
@@ -63,6 +64,8 @@ class ExplainOptions:
     memory: Path | None
     graph: Path | None
     budget: str | None
+    mesh: str | None
+    devices: str
     source: Source
 
     @cached_property
@@ -72,7 +75,13 @@ class ExplainOptions:
 
 
 def explain_command(model: Path, options: ExplainOptions) -> None:
-    """Print the kernels of a model and the reasons between them, as tables or as JSON."""
+    """Print the kernels of a model and the reasons between them, or how it is cut, as tables or as JSON."""
+    if options.mesh is not None:
+        program = import_model(model, **options.source.keywords())
+        PassManager(parse_pipeline(TO_SHARDING if options.pipeline is None else options.pipeline)).run(program)
+        memory = None if options.budget is None else bytes_in(options.budget)
+        explain_sharding(model, program, options.mesh, options.devices, memory, options.json)
+        return
     machine = options.model
     program = import_model(model, **options.source.keywords())
     PassManager(parse_pipeline(TO_FUSION if options.pipeline is None else options.pipeline)).run(program)
@@ -322,6 +331,13 @@ def explain(
         str | None,
         typer.Option(metavar="BYTES", help="run kernels again where that keeps memory within a budget, as in 2GiB"),
     ] = None,
+    mesh: Annotated[
+        str | None,
+        typer.Option(metavar="AXES", help="show how the model is cut across devices, as in data=2,model=4"),
+    ] = None,
+    devices: Annotated[
+        str, typer.Option(metavar="NAME|FILE.toml", help="the devices of the mesh: cpu, a100, h100, or a file")
+    ] = "cpu",
     dim: Dims = None,
     structure: Structures = None,
     constant: Constants = None,
@@ -338,11 +354,15 @@ def explain(
 
       gcomp explain model.onnx --dim batch=1..64 --memory-budget 512MiB
 
+      gcomp explain model.onnx --dim batch=16 --mesh data=2,model=4 --devices h100
+
     Bytes, flops and times are the cost model's: a roofline of the target's machine, at the largest sizes of ranges.
     """
     load_files(load or [])
     source = source_of(model, dim, structure, constant, allow_links)
     explain_command(
         model,
-        ExplainOptions(target, machine, pipeline, max_ops, at, steps, json, memory, graph, memory_budget, source),
+        ExplainOptions(
+            target, machine, pipeline, max_ops, at, steps, json, memory, graph, memory_budget, mesh, devices, source
+        ),
     )

@@ -17,6 +17,9 @@ RAISE = (
 _REAL = "decompose,complex-to-pairs,view-as-real"
 """GPUs have no library of functions, and no complex type."""
 
+TO_SHARDING = f"inline,{OPEN},decompose,{GRAPH}"
+"""What comes before plans for several devices: ops that have rules, and no calls."""
+
 TO_FUSION = f'inline,{RAISE},fold-batch-norm,inline-composites{{keep="gcomp.attention"}},expand-chlo,{_REAL},{GRAPH}'
 """What comes before kernels: attention stays a composite, which makes a kernel; all else is found by fusion itself.
 Memory is planned for whole programs: calls are opened first. Batch normalizations are folded while they are ops."""

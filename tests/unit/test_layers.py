@@ -126,7 +126,7 @@ ALLOWED: dict[str, set[str]] = {
     "report": FOUNDATIONS
     | {"ir", "analysis", "driver", "frontends", "passes", "reference", "runtime", "sources", "targets", "testing"},
     "cli": FOUNDATIONS
-    | {"report"}
+    | {"report", "partitioning"}
     | {"ir", "analysis", "frontends", "lowering", "padding", "passes", "reference", "runtime", "targets"}
     | {
         "collecting",

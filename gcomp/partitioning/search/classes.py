@@ -6,13 +6,17 @@ Two nodes are of a class if they are the same op on the same types, and so are t
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
 
 from gcomp.partitioning.search.problem import Edge, Node, Problem
+from gcomp.partitioning.search.strategies import Strategy
 
-STEPS = 3
+Allowed = Callable[[Node, Strategy], bool]
+"""Whether a node may choose so."""
+STEPS = 4
 """How far neighbours count."""
 
 
@@ -34,13 +38,13 @@ class Classes:
     edges: dict[tuple[int, int, str], Alike]
 
 
-def classes_of(problem: Problem, steps: int = STEPS) -> Classes:
-    """The classes of a problem's nodes."""
+def classes_of(problem: Problem, steps: int = STEPS, allowed: Allowed | None = None) -> Classes:
+    """The classes of a problem's nodes; all of a class may choose the same."""
     around: dict[Node, list[tuple[str, Node]]] = defaultdict(list)
     for edge in problem.edges:
         around[edge.target].append((f"< {edge.label}", edge.source.node))
         around[edge.source.node].append((f"> {edge.label}", edge.target))
-    colors = _numbered({node: node.signature for node in problem.nodes})
+    colors = _numbered({n: (n.signature, allowed and tuple([allowed(n, c) for c in n.choices])) for n in problem.nodes})
     for _ in range(steps):
         colors = _numbered(
             {n: (colors[n], tuple(sorted((label, colors[m]) for label, m in around[n]))) for n in problem.nodes}

@@ -37,8 +37,9 @@ def layouts_of(shape: Sequence[int], mesh: Mesh) -> Iterator[Layout]:
 
 
 def divides(shape: Sequence[int], layout: Layout, mesh: Mesh) -> bool:
-    """Whether all parts of a tensor are of one size, with an element at least."""
-    return all(size and size % parts == 0 for size, parts in zip(shape, parts_of(shape, layout, mesh), strict=True))
+    """Whether all parts of a tensor are of one size, and none that is cut is empty."""
+    counts = parts_of(shape, layout, mesh)
+    return all(parts == 1 or (size and size % parts == 0) for size, parts in zip(shape, counts, strict=True))
 
 
 def parts_of(shape: Sequence[int], layout: Layout, mesh: Mesh) -> list[int]:

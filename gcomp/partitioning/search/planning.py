@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from xdsl.ir import Operation, SSAValue
@@ -12,12 +12,12 @@ from gcomp.partitioning.search.classes import STEPS, Classes, classes_of
 from gcomp.partitioning.search.devices import Devices
 from gcomp.partitioning.search.layouts import Layout, Network, Sent, pieces, seconds
 from gcomp.partitioning.search.problem import Edge, Node, Problem
-from gcomp.partitioning.search.solving import MOMENTS, Allowed, Model, Solution
+from gcomp.partitioning.search.solving import MOMENTS, Allowed, Kind, Model, Solution
 from gcomp.partitioning.search.strategies import Strategy
 from gcomp.sharding import Mesh
 
 LIMIT = 60.0
-GAP = 0.01
+GAP = 0.001
 
 
 @dataclass(frozen=True)
@@ -155,17 +155,20 @@ def plan_of(
     devices: Devices,
     *,
     memory: float | None = None,
-    allowed: Allowed | None = None,
+    kind: Kind | None = None,
+    weights: Collection[SSAValue] = (),
     limit: float = LIMIT,
     gap: float = GAP,
     steps: int = STEPS,
 ) -> Plan:
     """The plan that takes the least time among those that fit in `memory` bytes on each device (that of the devices).
 
-    `allowed` says which strategies nodes may choose; `limit` is in seconds. UnsupportedError where nothing fits.
+    `kind` leaves fewer choices (`by_hand`), in which these arguments are `weights`; `limit` is in seconds.
+    UnsupportedError where nothing fits.
     """
     problem = Problem.of(program, Network(mesh, devices))
-    classes = classes_of(problem, steps)
+    allowed = None if kind is None else kind(problem, weights)
+    classes = classes_of(problem, steps, allowed)
     model = Model(problem, classes, allowed)
     most = devices.memory if memory is None else memory
     full = sorted(moments(problem), key=lambda live: -sum(problem.nominal.bytes(v) for v in live))

@@ -8,8 +8,8 @@ lies there on each device must fit.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,20 +19,19 @@ from scipy.sparse import csr_matrix  # pyright: ignore[reportMissingTypeStubs]
 from xdsl.ir import SSAValue
 
 from gcomp.errors import UnsupportedError
-from gcomp.partitioning.search.classes import Classes
+from gcomp.partitioning.search.classes import Allowed, Classes
 from gcomp.partitioning.search.layouts import Layout, pieces, seconds
-from gcomp.partitioning.search.problem import Edge, Node, Problem
-from gcomp.partitioning.search.strategies import Strategy
+from gcomp.partitioning.search.problem import Edge, Problem
 
-Allowed = Callable[[Node, Strategy], bool]
+Kind = Callable[[Problem, Collection[SSAValue]], Allowed]
+"""A kind of plans: what nodes of a problem, some of whose arguments are weights, may choose."""
 MOMENTS = 24
 """Moments of the program whose memory is bounded at once; those that are found to be too full are added."""
 
 
 @dataclass(frozen=True)
 class Solution:
-    """What each class of nodes chooses; the seconds that this takes by the integer program, which counts no more than
-    is sent; and a bound below which no choice can be."""
+    """What each class of nodes chooses, the seconds that this takes, and a bound below which no choice can be."""
 
     chosen: Sequence[int]
     seconds: float
@@ -88,26 +87,26 @@ class Model:
         return len(self.costs) - 1
 
     def _edges(self) -> None:
-        values: dict[tuple[int, str], list[tuple[Edge, int, int]]] = defaultdict(list)
-        for (source, target, _), alike in self.classes.edges.items():
-            edge = alike.edge
-            label = f"{edge.value.type} {edge.source.result} {edge.source.dims}"
-            # Users of one class want a value in one layout: it is sent once.
-            values[source, label].append((edge, target, len(alike.values)))
-        for (source, _), users in values.items():
-            shared: dict[tuple[Layout, Layout], list[int]] = defaultdict(list)
-            for edge, target, count in users:
-                for pair, flow in self._flows(edge, source, target).items():
-                    cost = self._sending(edge, *pair)
-                    if cost and len(users) == 1:
-                        self.costs[flow] += cost * count
-                    elif cost:
-                        shared[pair].append(flow)
-            most = max(count for _, _, count in users)
-            for pair, flows in shared.items():
-                once = self._variable(self._sending(users[0][0], *pair) * most)
-                for flow in flows:
-                    self.rows.add({once: 1.0, flow: -1.0}, 0, np.inf)
+        flows = {key: self._flows(alike.edge, key[0], key[1]) for key, alike in self.classes.edges.items()}
+        users: dict[SSAValue, list[tuple[int, int, str]]] = defaultdict(list)
+        for key, alike in self.classes.edges.items():
+            for value in alike.values:
+                users[value].append(key)
+        # Values with the same classes of users are sent alike, each once for every layout that it is wanted in.
+        for keys, count in Counter(map(tuple, users.values())).items():
+            edge = self.classes.edges[keys[0]].edge
+            for pair in dict.fromkeys(pair for key in keys for pair in flows[key]):
+                if cost := self._sending(edge, *pair) * count:
+                    self._send([flows[key][pair] for key in keys if pair in flows[key]], cost)
+
+    def _send(self, flows: Sequence[int], cost: float) -> None:
+        """Count what is sent if any of these flows is."""
+        if len(flows) == 1:
+            self.costs[flows[0]] += cost
+            return
+        once = self._variable(cost)
+        for flow in flows:
+            self.rows.add({once: 1.0, flow: -1.0}, 0, np.inf)
 
     def _flows(self, edge: Edge, source: int, target: int) -> dict[tuple[Layout, Layout], int]:
         """A variable for each pair of layouts: given, and wanted."""

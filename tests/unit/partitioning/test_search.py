@@ -11,13 +11,13 @@ import pytest
 from gcomp.errors import UnsupportedError, UsageError
 from gcomp.ir import sdy
 from gcomp.ir.program import Program
+from gcomp.partitioning.search.by_hand import BY_HAND
 from gcomp.partitioning.search.classes import Classes, classes_of
 from gcomp.partitioning.search.devices import KNOWN, Devices, Link, devices_named, mesh_named
 from gcomp.partitioning.search.layouts import WHOLE, Network
 from gcomp.partitioning.search.planning import Plan, moments, plan_of
-from gcomp.partitioning.search.problem import Node, Problem
+from gcomp.partitioning.search.problem import Problem
 from gcomp.partitioning.search.solving import Solution
-from gcomp.partitioning.search.strategies import Strategy
 from gcomp.passes.base import PassContext
 from gcomp.passes.sharding.shard import Shard
 from gcomp.reference.interpreter import interpret
@@ -67,6 +67,7 @@ def test_no_plan_takes_less(program: Program, memory: float, devices: Devices) -
     expected = best_of_all(program, "a=2", devices, memory)
     plan = plan_of(program, mesh_named("a=2"), devices, memory=memory, gap=0.0)
     assert plan.seconds == pytest.approx(expected, rel=1e-6)
+    assert plan.solution.seconds == pytest.approx(plan.seconds), "the integer program counts what is sent"
     assert plan.solution.bound <= plan.seconds * (1 + 1e-6) and plan.peak <= memory
 
 
@@ -95,7 +96,7 @@ def test_little_memory_cuts_weights_that_are_gathered() -> None:
 
 
 def test_layers_that_repeat_are_solved_once() -> None:
-    few, many = (plan_of(transformer(n, batch=2), mesh_named("data=2,model=2"), CPU) for n in (6, 10))
+    few, many = (plan_of(transformer(n, batch=2), mesh_named("data=2,model=2"), CPU) for n in (8, 12))
     assert len(few.classes.counts) == len(many.classes.counts) < len(many.problem.nodes) / 2
     assert few.solution.variables == many.solution.variables
     assert many.gap <= 0.02
@@ -111,16 +112,37 @@ def test_restricted_plans_are_never_better() -> None:
     program, mesh = transformer(1, batch=2), mesh_named("data=2,model=2")
     best = plan_of(program, mesh, CPU, gap=0.0)
 
-    def whole(node: Node, choice: Strategy) -> bool:
-        return node.op is not None or choice.results[0] == (WHOLE, WHOLE) or node.value.type.get_shape()[0] == 2  # pyright: ignore[reportAttributeAccessIssue]
+    for kind in BY_HAND.values():
+        other = plan_of(program, mesh, CPU, kind=kind, weights=program.block.args[:-1], gap=0.0)
+        assert other.seconds >= best.seconds * (1 - 1e-9)
 
-    assert plan_of(program, mesh, CPU, allowed=whole, gap=0.0).seconds >= best.seconds * (1 - 1e-9)
+
+def test_plans_by_hand_are_of_their_kind() -> None:
+    program, mesh = transformer(1, batch=8), mesh_named("data=2,model=2")
+    weights = program.block.args[:-1]
+    plans = {n: plan_of(program, mesh, CPU, kind=k, weights=weights) for n, k in BY_HAND.items()}
+    down, _, o, q, up, _ = ({n: p.layout(w) for n, p in plans.items()} for w in weights)
+    assert {layouts["data parallel"] for layouts in (down, o, q, up)} == {(WHOLE, WHOLE)}
+    assert [layouts["Megatron"][1] for layouts in (q, o, up, down)] == [1, 0, 1, 0]
+    assert WHOLE not in q["fully sharded"]
+    assert plans["data parallel"].communicating == 0 < plans["Megatron"].communicating
+    assert plans["fully sharded"].peak < plans["data parallel"].peak
 
 
 def test_alternatives_cost_no_less() -> None:
     plan = plan_of(mlp(16, 64, 256), mesh_named("a=2,b=2"), CPU, gap=0.0)
     for node in plan.problem.nodes:
         assert all(more >= -1e-12 for _, more in plan.alternatives(node))
+
+
+def test_what_has_no_elements_stays_whole() -> None:
+    program = Program.parse("""func.func @main(%x: tensor<0x4xf32>, %y: tensor<4x4xf32>) -> tensor<0x4xf32> {
+      %0 = stablehlo.dot_general %x, %y, contracting_dims = [1] x [0] :
+        (tensor<0x4xf32>, tensor<4x4xf32>) -> tensor<0x4xf32>
+      return %0 : tensor<0x4xf32>
+    }""")
+    plan = plan_of(program, mesh_named("a=2"), CPU)
+    assert plan.layout(program.block.args[0]) == (WHOLE,)
 
 
 def test_what_does_not_fit_is_refused() -> None:
