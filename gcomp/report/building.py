@@ -183,13 +183,17 @@ def _facts(
         found.append(["sizes", ", ".join(f"{name}={size}" for name, size in sizes.items())])
     if kernels:
         predicted = sum(row["us"] or 0.0 for row in kernels)
-        found += [["kernels", f"{len(kernels):,}"], ["predicted", f"{predicted / 1e3:,.2f} ms"]]
+        found += [["kernels", f"{len(kernels):,}"], ["predicted", _duration(predicted)]]
     if profile is not None:
-        found.append(["measured", f"{profile.step_seconds * 1e3:,.2f} ms"])
+        found.append(["measured", _duration(1e6 * profile.step_seconds)])
     if model is not None:
         found.append(["weights", f"{sum(w.nbytes for w in model.weights.values()) / 1e6:,.1f} MB"])
     seconds = sum(record.seconds for record in watch.passes)
     return [*found, ["passes", f"{len(watch.passes)} in {1e3 * seconds:,.0f} ms"]]
+
+
+def _duration(microseconds: float) -> str:
+    return f"{microseconds:,.1f} \u00b5s" if microseconds < 1000 else f"{microseconds / 1e3:,.2f} ms"
 
 
 # ---- passes ----

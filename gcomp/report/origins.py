@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property, lru_cache
+from itertools import dropwhile
 from pathlib import Path
 
 from xdsl.dialects.builtin import CallSiteLoc, FileLineColLoc, FusedLoc, LocationAttr, NameLoc
@@ -80,7 +81,9 @@ class Origins:
         known = next((self._modules[name] for name in names if name in self._modules), None)
         if known is not None:
             return Origin(text, _scope(known[0]), known[1] or line)
-        scope = names[0] if len(names) > 1 and not self._modules else ""
+        # What a composite was opened to is named after it, outermost.
+        own = list(dropwhile(lambda name: name.startswith("gcomp."), names))
+        scope = own[0] if len(own) > 1 and not self._modules else ""
         return Origin(text, _scope(scope), line)
 
 

@@ -167,7 +167,6 @@ LIBRARIES: dict[str, tuple[str, ...]] = {
     "triton": ("lowering.triton",),
     "llvmlite": ("lowering.llvm",),
     "z3": ("testing.prove",),
-    "fast_sugiyama": ("report",),
     "ortools": ("memory.cpsat",),
     "xdsl": (
         *("ir", "reference", "analysis", "autodiff", "decompositions", "padding", "pairs"),

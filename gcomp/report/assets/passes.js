@@ -29,7 +29,7 @@ function card(pass, n, most, on) {
   ]);
   return h("button", {class: "pass" + (on ? " on" : ""), title: pass.name, onclick: () => go("passes", n)},
     h("b", {}, pass.name), h("div", {class: "row"}, h("span", {}, `${count(applied)} rewrite${applied === 1 ? "" : "s"}`), h("span", {}, time(pass.us))), figures,
-    h("div", {class: "row"}, verdict(pass), pass.error === null ? "" : `error ${number(pass.error)}`));
+    h("div", {class: "row"}, verdict(pass), pass.error === null ? "" : h("span", {title: "the largest error against float64"}, `± ${number(pass.error)}`)));
 }
 const isGood = (pass) => pass.verdict === "valid" && !pass.meaning.startsWith("wrong");
 const verdict = (pass, most = 26) => h("span", {class: isGood(pass) ? "good" : "bad"},

@@ -29,3 +29,10 @@ def test_a_chain_is_straight_and_a_skip_goes_past_it() -> None:
     assert [y / LAYER for _, y in drawing.places] == [0.5, 1.5, 2.5, 3.5]
     assert drawing.places[1][0] == drawing.places[2][0]
     assert len(drawing.bends[0, 3]) == 2
+
+
+def test_equal_graphs_have_equal_drawings_and_parts_stand_apart() -> None:
+    """Two parts, of which the second has an edge past a layer: fast-sugiyama 0.5 took its point for another node."""
+    edges = [(7, 13), (8, 12), (9, 13), (0, 12), (0, 7), (1, 8), (0, 1), (3, 11)]
+    assert draw(14, edges) == draw(14, edges)
+    assert len(draw(14, edges).bends[0, 12]) == 2
