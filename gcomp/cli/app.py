@@ -30,6 +30,7 @@ COMMANDS = {
     "compile": "compiling",
     "tune": "tuning",
     "run": "running",
+    "launch": "launching",
     "opt": "optimizing",
     "inspect": "inspecting",
     "explain": "explaining",

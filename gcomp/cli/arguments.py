@@ -61,6 +61,15 @@ Inputs = Annotated[
     Path | None, typer.Option("--inputs", metavar="FILE.npz", help="inputs by name, as numpy.savez writes them")
 ]
 Threads = Annotated[int | None, typer.Option(min=1, help="threads to compute with (all processors; GCOMP_THREADS)")]
+MeshOption = Annotated[
+    str | None, typer.Option("--mesh", metavar="AXIS=N,...", help="compile for a mesh of devices, as in data=2,model=4")
+]
+Shardings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--sharding", metavar="NAME=AXES", help="cut an input, output or weight along axes of the mesh, as in x=data,*"
+    ),
+]
 NoNative = Annotated[
     bool, typer.Option("--no-native", help="refuse an artifact that holds machine code: it does what its maker wanted")
 ]

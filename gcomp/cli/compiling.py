@@ -16,8 +16,10 @@ from gcomp.cli.arguments import (
     Fetch,
     Links,
     Load,
+    MeshOption,
     PipelineOption,
     PrintAfterChangeOption,
+    Shardings,
     Structures,
     Target,
     TimingOption,
@@ -25,7 +27,7 @@ from gcomp.cli.arguments import (
 from gcomp.cli.emitting import check_emitted
 from gcomp.cli.emitting import emit as emit_files
 from gcomp.cli.lengths import LengthOptions, buckets_of
-from gcomp.cli.options import check_writable, load_files, read_arrays, source_of, split_list
+from gcomp.cli.options import check_writable, load_files, pairs, read_arrays, source_of, split_list
 from gcomp.cli.spinner import spinner
 from gcomp.driver import compile_with
 from gcomp.errors import UsageError
@@ -97,6 +99,8 @@ def compile(
         str | None,
         typer.Option(metavar="BYTES", help="run kernels again where that keeps the plan's memory within, as in 2GiB"),
     ] = None,
+    mesh: MeshOption = None,
+    sharding: Shardings = None,
 ) -> None:
     """Compile a model into one artifact."""
     source = source_of(model, dim, structure, constant, allow_links)
@@ -112,6 +116,7 @@ def compile(
         **source.keywords(), target=target, pipeline=pipeline, verify=cast(Verify, verify), verify_inputs=given,
         donate=donate or [], fetch=fetch or None, checks=split_list(check), tuned=tuned, memory_budget=memory_budget,
         reproducer=output.with_suffix(".crash.mlir"), prepare=False,
+        mesh=mesh, shardings=pairs(sharding, "--sharding") if sharding else None,
     )  # fmt: skip
     chosen, tables = buckets_of(found, model, target, source)
     _write(model, output, replace(options, buckets=chosen or None), _Shown(timing, print_ir_after_change, emit, tables))

@@ -17,6 +17,7 @@ from rich.table import Table
 
 import gcomp
 from gcomp.cli.arguments import Checks, Constants, Dims, Fetch, Links, NoNative, Structures, Threads
+from gcomp.cli.joining import taking_part
 from gcomp.cli.options import (
     Source,
     check_sizes,
@@ -59,8 +60,8 @@ def open_model(path: Path, source: Source, fetch: Sequence[str] = (), checks: Se
 def run_command(path: Path, inputs: Sequence[str], outputs: Sequence[str], fetch: Sequence[str], random: bool,
                 seed: int | None, source: Source, repeat: int, checks: Sequence[str] = (),
                 threads: int | None = None, native: bool = True, profile: bool = False,
-                trace: Path | None = None) -> None:  # fmt: skip
-    """Run a model, print a summary of its outputs, and write those that were asked for."""
+                trace: Path | None = None, quiet: bool = False) -> None:  # fmt: skip
+    """Run a model, print a summary of its outputs, and write those that were asked for; `quiet`: only run it."""
     for file in (*pairs(outputs, "--output").values(), *([] if trace is None else [trace])):
         check_writable(Path(file))
     model = open_model(path, source, fetch, checks, threads, native)
@@ -78,11 +79,12 @@ def run_command(path: Path, inputs: Sequence[str], outputs: Sequence[str], fetch
     if random:
         arrays = {**random_inputs(model, sizes), **arrays}
     results = model.named(**arrays)
-    for name, file in pairs(outputs, "--output").items():
+    written = pairs(outputs, "--output")
+    for name, file in () if quiet else written.items():
         stream = io.BytesIO()
         np.save(stream, np.asarray(results[name]), allow_pickle=False)
         write_file(Path(file), stream.getvalue())
-    console = Console()
+    console = Console(quiet=quiet)
     console.print(_summary({n: np.asarray(r) for n, r in results.items() if n in shown}))
     if profile or trace is not None:
         found = model.profile(**arrays, repeat=repeat if repeat > 1 else PROFILED)
@@ -173,10 +175,17 @@ def run(
     ] = None,
     threads: Threads = None,
     no_native: NoNative = False,
+    coordinator: Annotated[
+        str | None, typer.Option(metavar="HOST:PORT", help="run with other processes: where the first one listens")
+    ] = None,
+    processes: Annotated[int, typer.Option(min=1, help="how many processes there are, this one included")] = 1,
+    process_id: Annotated[int, typer.Option(min=0, help="which of them this is")] = 0,
+    timeout: Annotated[int, typer.Option(min=1, help="seconds to wait for the others")] = 60,
 ) -> None:
     """Run a model on inputs from .npy files."""
     source = source_of(artifact, dim, structure, constant, allow_links)
-    run_command(
-        artifact, input or [], output or [], fetch or [], random, seed, source, repeat, split_list(check), threads,
-        not no_native, profile, trace,
-    )  # fmt: skip
+    with taking_part(artifact, coordinator, processes, process_id, timeout):
+        run_command(
+            artifact, input or [], output or [], fetch or [], random, seed, source, repeat, split_list(check), threads,
+            not no_native, profile, trace, quiet=process_id > 0,
+        )  # fmt: skip

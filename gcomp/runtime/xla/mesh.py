@@ -81,6 +81,9 @@ class MeshExecutor(Executor):
             results = executable([*arguments, *self._placed_weights(executable)])
         except GcompError as error:
             raise self._plan.blamed(error, self._step.text) from error.__cause__
+        if self._mesh.processes > 1:
+            # Whether the others are there shows in what comes of the call.
+            self._mesh.wait(results)
         following = list(self._whole.states.values())
         self._state, self._doubtful = [results[k] for k in following], False
         return [result for k, result in enumerate(results) if k not in following]

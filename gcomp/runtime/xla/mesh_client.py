@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-from gcomp.errors import UnsupportedError, UsageError
+from gcomp.errors import GcompError, UnsupportedError, UsageError
 from gcomp.runtime.xla.client import (
     Array,
     DeviceArray,
@@ -34,6 +35,8 @@ from gcomp.runtime.xla.client import (
 from gcomp.runtime.xla.forking import refuse_lost
 
 jax: Any = import_module("jax")
+_GONE = re.compile(r"Gloo|[Cc]oordination ?[Ss]ervice|Connection closed")
+"""What XLA says where another process does not answer."""
 _COUNT_FLAG = re.compile(r"--xla_force_host_platform_device_count=\d+")
 
 
@@ -57,10 +60,28 @@ class SpreadExecutable(Executable):
         ]
 
     def __call__(self, arguments: Sequence[DeviceArray]) -> list[DeviceArray]:
-        try:
+        with told():
             return self.run(arguments)
-        except JaxRuntimeError as error:
-            raise run_error(error) from None
+
+
+@contextmanager
+def told() -> Generator[None]:
+    """Errors of JAX's as gcomp's."""
+    try:
+        yield
+    except JaxRuntimeError as error:
+        raise mesh_error(error) from None
+
+
+def mesh_error(error: Exception) -> GcompError:
+    """The error for a program that fails while several devices run it."""
+    text = str(error)
+    if _GONE.search(text) is None:
+        return run_error(error)
+    return GcompError(
+        "another process is gone", why=text.strip().splitlines()[0][:300],
+        fix="start all processes again; a training goes on from the state that was saved last",
+    )  # fmt: skip
 
 
 class MeshClient:
@@ -124,7 +145,8 @@ class MeshClient:
         def part(index: tuple[slice, ...]) -> Array:
             return np.ascontiguousarray(array[index])
 
-        return jax.make_array_from_callback(array.shape, sharding, part)
+        with told():
+            return jax.make_array_from_callback(array.shape, sharding, part)
 
     def move(self, array: DeviceArray, sharding: Any) -> DeviceArray:
         """A jax array, lying as the sharding says. Raises UnsupportedError where it is on other processes."""
@@ -138,12 +160,19 @@ class MeshClient:
             )
         return self.place(np.asarray(array), sharding)
 
+    def wait(self, arrays: Sequence[DeviceArray]) -> None:
+        """Wait until arrays are computed. Raises GcompError where another process is gone."""
+        with told():
+            for array in arrays:
+                array.block_until_ready()
+
     def whole(self, array: DeviceArray) -> Array:
         """The whole array, which the processes put together where each has a part."""
-        if array.is_fully_addressable or array.is_fully_replicated:
-            return np.asarray(array)
-        utils: Any = import_module("jax.experimental.multihost_utils")
-        return np.asarray(utils.process_allgather(array, tiled=True))
+        with told():
+            if array.is_fully_addressable or array.is_fully_replicated:
+                return np.asarray(array)
+            utils: Any = import_module("jax.experimental.multihost_utils")
+            return np.asarray(utils.process_allgather(array, tiled=True))
 
 
 def make_virtual_devices(platform: str, count: int) -> None:

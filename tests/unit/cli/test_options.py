@@ -31,7 +31,7 @@ func.func @main(%x: tensor<2x4xf32> {gcomp.name = "x"}) -> (tensor<2x1xf32> {gco
 BASES = {
     "compile": "m.mlir -o new.gcomp", "run": "m.mlir --random", "opt": "m.mlir", "inspect": "m.gcomp",
     "explain": "m.mlir", "reduce": "m.mlir --check cse", "bisect": "m.mlir", "tune": "m.mlir", "fuzz": "--programs 1",
-    "report": "m.mlir -o page.html",
+    "report": "m.mlir -o page.html", "launch": "--processes 2 run m.gcomp",
     "new": "pass p", "bench": "m.mlir --rounds 3 --threads 1", "try": "cse --stage values --seconds 5",
     "train-step": "w.mlir -o new.gcomp --loss mse", "train": "step.gcomp --data in.npz",
     "write-parameters": "m.mlir m.gcomp -o n.onnx",
@@ -40,7 +40,7 @@ WORDS = {
     "--target", "--pipeline", "--verify", "--machine", "--check", "--loss", "--optimizer", "--schedule", "--dim",
     "--structure", "--constant", "--bucket-cost", "--fetch", "--donate", "--memory-budget", "--input", "--output",
     "--of", "--labels", "--metric", "--train", "--freeze", "--buckets", "--at", "--pass", "--what",
-    "--against", "--stage", "--corpus", "--compare",
+    "--against", "--stage", "--corpus", "--compare", "--mesh", "--sharding", "--coordinator",
 }  # fmt: skip
 """Options of text that only some words fit. Others are names of files to write, and patterns."""
 FREE = {
