@@ -57,7 +57,9 @@ function showGraph(l, g, chosen) {
   const drawing = level.drawings[group[3]];
   const boxes = [...stubs, ...group[4].map((ref, i) => ({...box(l, ref), leaves: drawing.m[i], chosen: ref === chosen}))];
   const canvas = zoomed(drawing, boxes, boxes.findIndex((one) => one.chosen));
-  put(h("div", {id: "graph"}, h("div", {id: "outline"}, branch(l, 0, new Set(path), g)), h("div", {id: "canvas"}, crumbs, canvas)));
+  put(h("div", {id: "graph"}, h("div", {id: "outline"}, branch(l, 0, new Set(path), g)), h("div", {id: "canvas"}, crumbs, canvas,
+    h("div", {id: "zoom"}, h("button", {title: "larger (Ctrl and scroll)", onclick: () => canvas.zoom(1.3)}, "+"),
+      h("button", {title: "smaller (Ctrl and scroll)", onclick: () => canvas.zoom(1 / 1.3)}, "−")))));
   const mark = $("#outline .on");
   if (mark) mark.scrollIntoView({block: "nearest"});
   if (chosen !== null) inspect(l, chosen); else side();
@@ -148,20 +150,27 @@ function zoomed(drawing, boxes, at) {
     dy = drawing.h * scale <= height - 70 ? 60 : Math.min(60, height / 2 - y * scale);
     place();
   });
+  const zoom = (factor, px, py) => {
+    const next = Math.min(3, Math.max(0.05, scale * factor));
+    dx = px - (px - dx) * next / scale; dy = py - (py - dy) * next / scale; scale = next;
+    place();
+  };
   canvas.addEventListener("wheel", (event) => {
     event.preventDefault();
-    const area = canvas.getBoundingClientRect(), px = event.clientX - area.left, py = event.clientY - area.top;
-    if (event.ctrlKey || event.metaKey || event.altKey || !event.shiftKey && Math.abs(event.deltaX) < Math.abs(event.deltaY)) {
-      const next = Math.min(3, Math.max(0.05, scale * Math.exp(-event.deltaY / 500)));
-      dx = px - (px - dx) * next / scale; dy = py - (py - dy) * next / scale; scale = next;
-    } else { dx -= event.deltaX; dy -= event.deltaY; }
-    place();
+    const area = canvas.getBoundingClientRect();
+    if (event.ctrlKey || event.metaKey) zoom(Math.exp(-event.deltaY / 400), event.clientX - area.left, event.clientY - area.top);
+    else { dx -= event.deltaX; dy -= event.deltaY; place(); }
   }, {passive: false});
-  let held = null;
-  canvas.addEventListener("pointerdown", (event) => { held = [event.clientX - dx, event.clientY - dy]; });
-  window.addEventListener("pointermove", (event) => {
+  let held = null, from = null;
+  canvas.addEventListener("pointerdown", (event) => { held = [event.clientX - dx, event.clientY - dy]; from = [event.clientX, event.clientY]; });
+  canvas.addEventListener("pointermove", (event) => {
     if (held && event.buttons) { dx = event.clientX - held[0]; dy = event.clientY - held[1]; place(); } else held = null;
   });
+  // Who drags a box moves the drawing, and opens nothing.
+  canvas.addEventListener("click", (event) => {
+    if (from && Math.hypot(event.clientX - from[0], event.clientY - from[1]) > 5) event.stopPropagation();
+  }, true);
+  canvas.zoom = (factor) => zoom(factor, canvas.clientWidth / 2, canvas.clientHeight / 2);
   return canvas;
 }
 

@@ -13,6 +13,7 @@ from gcomp.analysis.machines import MACHINES
 from gcomp.report.building import Report, report_of
 from gcomp.report.comparing import compare
 from gcomp.report.costs import costs_of, plans_of
+from gcomp.report.kernel_graph import Box, graph_view
 from gcomp.report.memory import artifact_view
 from gcomp.report.page import view_page
 from gcomp.report.roofline import points, roofline_view
@@ -107,6 +108,35 @@ def test_boxes_do_not_overlap_and_lines_join_them(opened: Opened) -> None:
     assert opened.count("#canvas path.edge") >= len(boxes) - 1
     opened.page.locator("#canvas .box").first.hover()
     assert opened.count("#canvas path.edge.on") >= 1
+
+
+def test_a_drawing_moves_and_scales(opened: Opened) -> None:
+    opened.go("graph", "imported", 1)
+    placed = "document.querySelector('#canvas > svg > g').getAttribute('transform')"
+
+    def scale() -> float:
+        return float(opened.page.evaluate(placed).partition("scale(")[2].rstrip(")"))
+
+    first, size = opened.page.evaluate(placed), scale()
+    opened.page.mouse.move(700, 500)
+    opened.page.mouse.wheel(0, 90)
+    opened.page.wait_for_function(f"{placed} !== {first!r}")
+    assert scale() == size
+    opened.click("#zoom button", "+")
+    assert scale() > size
+    before = opened.page.evaluate(placed)
+    opened.page.mouse.move(560, 700)
+    opened.page.mouse.down()
+    opened.page.mouse.move(640, 660)
+    opened.page.mouse.up()
+    opened.page.wait_for_function(f"{placed} !== {before!r}")
+    assert scale() > size
+    here, box = opened.page.url, opened.page.locator("#canvas .box.group").first.bounding_box()
+    opened.page.mouse.move(box["x"] + 9, box["y"] + 9)
+    opened.page.mouse.down()
+    opened.page.mouse.move(box["x"] + 60, box["y"] + 30, steps=4)
+    opened.page.mouse.up()
+    assert opened.page.url == here, "who drags a box opens nothing"
 
 
 def test_search_finds_by_name_op_line_and_shape(opened: Opened) -> None:
@@ -206,6 +236,22 @@ def test_a_large_program_opens_collapsed_and_stays_usable(chromium: Any, tmp_pat
     opened.page.locator("#query").press("Enter")
     opened.has("#canvas .box.chosen", 1)
     assert not opened.said
+
+
+def test_the_page_of_kernels_finds_and_marks(chromium: Any, tmp_path: Path) -> None:
+    boxes = [Box("0 first", "matmul", "matmul, 2 us\n1 op", 0.7), Box("1 second", "loop", "loop, 1 us", 0.3, True)]
+    page = view_page("kernels", graph_view(boxes, {(0, 1): "not one kernel: <why>"}, "two"), "kernel_graph.js")
+    (tmp_path / "k.html").write_text(page, "utf-8")
+    opened = chromium.new_page()
+    said: list[str] = []
+    opened.on("console", lambda message: said.append(message.text))
+    opened.on("pageerror", lambda error: said.append(str(error)))
+    opened.goto((tmp_path / "k.html").as_uri())
+    opened.locator("#find").fill("second")
+    assert opened.locator("g.box.faint").count() == 1 and opened.locator("g.box.returned").count() == 1
+    opened.locator("g.box").first.hover()
+    assert opened.locator("path.on").count() == 1 and not said
+    opened.close()
 
 
 def test_pages_of_one_view_open_too(chromium: Any, tmp_path: Path) -> None:
