@@ -25,15 +25,19 @@ def wrap_indices(b: Builder, indices: SSAValue, size: Size) -> SSAValue:
 
 def take(b: Builder, x: SSAValue, indices: SSAValue, axis: int) -> SSAValue:
     """Slices of `x` at non-negative `indices` along `axis`; the indices' shape replaces the axis."""
-    shape, rank, count = shape_of(x), rank_of(x), rank_of(indices)
-    dimensions = GatherDimensions(
+    dimensions = dimensions_of_take(axis, rank_of(x), rank_of(indices))
+    sizes = [1 if i == axis else s for i, s in enumerate(shape_of(x))]
+    return b.emit(hlo.GatherOp, x, indices, dimension_numbers=dimensions, slice_sizes=sizes)
+
+
+def dimensions_of_take(axis: int, rank: int, count: int) -> GatherDimensions:
+    """How `take` reads a tensor of a rank, along an axis, by indices with `count` dimensions."""
+    return GatherDimensions(
         offset_dims=(*range(axis), *range(axis + count, rank + count - 1)),
         collapsed_slice_dims=(axis,),
         start_index_map=(axis,),
         index_vector_dim=count,
     )
-    sizes = [1 if i == axis else s for i, s in enumerate(shape)]
-    return b.emit(hlo.GatherOp, x, indices, dimension_numbers=dimensions, slice_sizes=sizes)
 
 
 def take_along(b: Builder, x: SSAValue, indices: SSAValue, axis: int) -> SSAValue:

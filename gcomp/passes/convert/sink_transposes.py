@@ -1,9 +1,9 @@
 """A channels-first view of channels-last data is taken as late as possible: its transpose moves below its users.
 
 Only transposes from channels-last to channels-first move, through elementwise ops, pads, slices, concatenations,
-windows, reductions and reshapes of the space, where every other tensor operand is such a transpose too or costs
-nothing to transpose (a constant, a weight, or a broadcast). They end where they meet their inverse, or a user that
-needs the order: a fold over channels and space together is one, since it would round in another order.
+windows, reductions, choices of rows and reshapes of the space, where every other tensor operand is such a transpose
+too or costs nothing to transpose (a constant, a weight, or a broadcast). They end where they meet their inverse, or a
+user that needs the order: a fold over channels and space together is one, since it would round in another order.
 """
 
 from __future__ import annotations
@@ -18,8 +18,10 @@ from typing_extensions import TypeIs
 from xdsl.ir import OpResult, SSAValue
 
 from gcomp.ir import stablehlo as hlo
+from gcomp.ir.attributes import sizes_of
 from gcomp.ir.builder import Builder
 from gcomp.ir.definitions import derives
+from gcomp.ir.gathering import dimensions_of_take, take
 from gcomp.ir.native import WeightOp
 from gcomp.ir.op import GraphOp
 from gcomp.ir.program import Program
@@ -254,7 +256,31 @@ class SinkConcatenate(Pattern):
         return _raise_result(b.concatenate(sources, axis), b)
 
 
-PATTERNS: tuple[Rewrite, ...] = (*THROUGH_ELEMENTWISE, *THROUGH_MOVEMENT, SinkConcatenate())
+class SinkTake(Pattern):
+    """Through the choice of rows or columns by their numbers, as resizing does it."""
+
+    name = "sink-transpose-take"
+    roots = (hlo.GatherOp,)
+
+    def rewrite(self, op: hlo.GatherOp, b: Builder) -> Sequence[SSAValue] | None:
+        source, axis = _source(op.operand), _taken_axis(op)
+        if source is None or axis is None:
+            return None
+        taken = take(b, source, op.start_indices, _first_from_last(rank_of(source))[axis])
+        return _raise_result(taken, b)
+
+
+def _taken_axis(op: hlo.GatherOp) -> int | None:
+    """The dimension along which a gather takes whole slices by a list of numbers; None for any other gather."""
+    if rank_of(op.start_indices) != 1 or len(op.dimensions.start_index_map) != 1:
+        return None
+    (axis,) = op.dimensions.start_index_map
+    whole = [1 if i == axis else n for i, n in enumerate(shape_of(op.operand))]
+    is_take = op.dimensions == dimensions_of_take(axis, rank_of(op.operand), 1)
+    return axis if is_take and list(sizes_of(op.slice_sizes)) == whole else None
+
+
+PATTERNS: tuple[Rewrite, ...] = (*THROUGH_ELEMENTWISE, *THROUGH_MOVEMENT, SinkConcatenate(), SinkTake())
 
 
 @dataclass(frozen=True)
