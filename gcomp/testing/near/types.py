@@ -26,6 +26,9 @@ from gcomp.testing.reduce.sizes import dot_shape
 
 Array = np.ndarray[Any, Any]
 
+MOST_ELEMENTS = 1 << 22
+"""Elements of data that are made for another shape, at most: sizes of near misses are what programs say somewhere."""
+
 
 def retype(value: SSAValue, type: Attribute) -> None:
     """Give a value another type."""
@@ -136,6 +139,8 @@ def _all_values(program: Program) -> list[SSAValue]:
 def _refill(program: Program, op: hlo.ConstantOp | WeightOp) -> bool:
     """Data for a constant or a weight of another shape."""
     shape = static_shape(op.results[0])
+    if shape is not None and math.prod(shape) > MOST_ELEMENTS:
+        return False
     if isinstance(op, hlo.ConstantOp):
         old = op.elements_attr
         if shape is None:

@@ -26,6 +26,7 @@ from gcomp.testing.fuzz import Limits, Plan, fuzz
 from gcomp.testing.fuzz.coverage import Coverage
 from gcomp.testing.generate.choices import Seeded
 from gcomp.testing.near import near_miss, touch
+from gcomp.testing.near.types import map_sizes
 
 SOFTMAX = """
 func.func @main(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
@@ -214,3 +215,14 @@ func.func @main(%x: tensor<3xf32>) -> tensor<3xf32> {{
     judge(Annotates(), Reference(program, lambda: sets_for(Annotates(), program, 0)),
           ran=lambda context, changed: coverage.ran("annotates", changed, context))  # fmt: skip
     assert coverage.changed["annotates"] == applies
+
+
+def test_what_would_be_too_large_is_no_near_miss() -> None:
+    program = Program.parse("""
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = stablehlo.constant dense<[1.0, 2.0, 3.0, 4.0]> : tensor<4xf32>
+  %1 = stablehlo.add %x, %0 : tensor<4xf32>
+  return %1 : tensor<4xf32>
+}""")
+    assert not map_sizes(program.clone(), {4: 1 << 32})
+    assert map_sizes(program.clone(), {4: 5})
