@@ -89,6 +89,8 @@ class Pass(ArgSpecConvertible):
     exactness: ClassVar[Exactness] = Exactness.E0
     keeps_meaning: ClassVar[bool] = True
     """False of a transformation to another program: what is returned changes, and running it again changes it again."""
+    places_values: ClassVar[bool] = False
+    """Whether it may say how inputs and outputs lie on devices; no other pass changes that."""
 
     @abstractmethod
     def run(self, program: Program, context: PassContext) -> bool:

@@ -245,7 +245,7 @@ def _examine(
         return trial.found("invalid", f"{error.where}: {error.why}", type(error).__name__)
     if same:
         return trial.found("claim", "it said that it changed the program and did not")
-    if why := _signature(reference.ports, after):
+    if why := _signature(reference.ports, after, step):
         return trial.found("signature", why)
     trial = _compare(step, reference, after, trial, sample)
     return trial if trial.kind is not None else _lawful(step, after, trial)
@@ -308,8 +308,9 @@ def _compare_names(exactness: Exactness, reference: Reference, after: Program, t
     return trial
 
 
-def _signature(ports: tuple[Sequence[Port], Sequence[Port]], after: Program) -> str | None:
+def _signature(ports: tuple[Sequence[Port], Sequence[Port]], after: Program, step: Pass) -> str | None:
     """How the signature changed: sizes that were not known may be, all else must stay."""
+    free: dict[str, Any] = {"shape": (), **({"sharding": None} if step.places_values else {})}
     try:
         now = after.inputs(), after.outputs()
     except GcompError as error:
@@ -318,7 +319,7 @@ def _signature(ports: tuple[Sequence[Port], Sequence[Port]], after: Program) -> 
         if len(old) != len(new):
             return f"there were {len(old)} {kind}s, now there are {len(new)}"
         for a, b in zip(old, new, strict=True):
-            if replace(a, shape=()) != replace(b, shape=()) or not same_shape(a.shape, b.shape):
+            if replace(a, **free) != replace(b, **free) or not same_shape(a.shape, b.shape):
                 return f"the {kind} {a} became {b}"
     return None
 

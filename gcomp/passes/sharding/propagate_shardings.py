@@ -31,6 +31,7 @@ class PropagateShardings(Pass):
     """Say of each value how it lies, where that follows from what is said."""
 
     name: ClassVar[str] = "propagate-shardings"
+    places_values: ClassVar[bool] = True
 
     def run(self, program: Program, context: PassContext) -> bool:
         if not sdy.is_sharded(program.module):
@@ -111,7 +112,7 @@ def _write_op(op: Operation, nodes: list[Node | None]) -> bool:
     named = next((s.mesh for s in found if s is not None), None)
     if named is None:
         return False
-    said = [Sharding.open(named, _rank(v)) if s is None else s for v, s in zip(op.results, found, strict=True)]
+    said = [Sharding.open(named, _rank(v)).closed() if s is None else s for v, s in zip(op.results, found, strict=True)]
     if said == [sdy.sharding_of(v) for v in op.results]:
         return False
     sdy.set_sharding(op, said)

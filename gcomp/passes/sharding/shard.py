@@ -28,6 +28,7 @@ class Shard(Pass):
     values on each (0: what the devices have). The search ends within a `gap` of the best, or after `limit` seconds."""
 
     name: ClassVar[str] = "shard"
+    places_values: ClassVar[bool] = True
 
     mesh: str = "data=2"
     devices: str = "cpu"

@@ -18,10 +18,12 @@ from gcomp.partitioning import rule_of
 from gcomp.partitioning.network import Network
 from gcomp.partitioning.propagation import Propagation, propagate
 from gcomp.partitioning.reasons import reasons
-from gcomp.passes.base import PassContext
+from gcomp.passes.base import Pass, PassContext
 from gcomp.passes.graph.dce import DeadCodeElimination
 from gcomp.passes.sharding.propagate_shardings import PropagateShardings
+from gcomp.passes.sharding.shard import Shard
 from gcomp.sharding import AxisRef, DimensionSharding, Mesh, Sharding, SubAxis
+from gcomp.testing.check import check_pass
 from gcomp.testing.generate.program import seeded_program
 from tests.support.shardy import propagated, rules_of, with_own_constants
 from tools.sharding_table import linked_by_rule, linked_by_text
@@ -176,6 +178,27 @@ def test_random_programs_are_propagated_as_shardy_does() -> None:
 @pytest.mark.slow
 def test_many_random_programs_are_propagated_as_shardy_does() -> None:
     assert compare(range(70, 1500)) > 700
+
+
+def judged(step: Pass, found: Iterator[Program | None]) -> int:
+    """Hold a pass to its promises on programs; how many there were."""
+    count = 0
+    for program in found:
+        if program is not None:
+            count += 1
+            assert check_pass(step, program, max_steps=20_000) is None
+    return count
+
+
+def test_the_passes_keep_their_promises() -> None:
+    assert judged(PropagateShardings(), map(sharded_program, range(12))) > 5
+    assert judged(Shard(mesh="data=2,model=2"), map(seeded_program, range(12))) == 12
+
+
+@pytest.mark.slow
+def test_the_passes_keep_their_promises_on_many_programs() -> None:
+    assert judged(PropagateShardings(), map(sharded_program, range(12, 400))) > 200
+    assert judged(Shard(mesh="data=2,model=2"), map(seeded_program, range(12, 400))) == 388
 
 
 MLP = """
