@@ -16,6 +16,7 @@ from gcomp.ir import stablehlo as hlo
 from gcomp.ir.program import Program
 from gcomp.ir.types import dtype_text
 from gcomp.reference.interpreter import Interpreter
+from gcomp.reference.machine import Observer
 from gcomp.reference.numpy.conversion import bitcast_convert, convert
 from gcomp.reference.table import Array, DType, Meaning, Scope, Value
 
@@ -39,8 +40,8 @@ def _bitcast(op: hlo.BitcastConvertOp, args: Sequence[Value], scope: Scope) -> S
 class WiderInterpreter(Interpreter):
     """An interpreter whose floats are all f64; inputs are in the program's own types, outputs in the wide ones."""
 
-    def __init__(self, program: Program, *, max_steps: int | None = None) -> None:
-        super().__init__(program, max_steps=max_steps)
+    def __init__(self, program: Program, *, observer: Observer | None = None, max_steps: int | None = None) -> None:
+        super().__init__(program, observer=observer, max_steps=max_steps)
         self._meanings = {**self._meanings, hlo.BitcastConvertOp: Meaning(_bitcast, elementwise=True)}
 
     def dtype(self, value: SSAValue | Attribute) -> DType:

@@ -9,6 +9,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from xdsl.ir import Operation
+
 from gcomp.analysis.machines import MACHINES
 from gcomp.driver import compile
 from gcomp.ir.program import Program
@@ -75,6 +77,7 @@ class _Watch(Recorder):
         self.reasons: list[Reason] = []
         self.program: Program | None = None
         self.listings: dict[str, Listing] = {}
+        self.level_errors: dict[str, Mapping[Operation, float]] = {}
 
     def before(self, step: Pass, program: Program) -> None:
         self.program = program
@@ -87,7 +90,12 @@ class _Watch(Recorder):
         self._keep(program, "optimized")
         self.reasons = reasons_of(program, self._machine)
 
+    def errors_on(self, level: str) -> Mapping[Operation, float]:
+        """The errors of values on a level."""
+        return self.level_errors.get(level, self.value_errors)
+
     def _keep(self, program: Program, level: str) -> None:
+        self.level_errors[level] = self.value_errors
         self.levels.append(level_of(program, level, self.lines, self.origins))
         self.listings[level] = listing_of(program, self.lines)
 
@@ -151,7 +159,9 @@ def _report(title: str, watch: _Watch, program: Program, model: Model | None, pr
         "title": title, "facts": _facts(model, plan, kernels, profile, sizes, watch),
         "passes": [_pass(record, watch) for record in watch.passes], "errorNote": watch.error_note,
         "firstError": watch.first_error,
-        "levels": [level_to_json(level, _share(level, kernels)) for level in watch.levels],
+        "levels": [
+            level_to_json(level, _share(level, kernels), watch.errors_on(level.name)) for level in watch.levels
+        ],
         "kernels": kernels, "reasons": _reasons(watch.reasons, kernels),
         "memory": memory_view(program).to_json() if plan is not None else None,
         "roofline": _roofline(plan, sizes, kernels), "times": _times(profile),
@@ -206,17 +216,17 @@ def _pass(record: PassRecord, watch: _Watch) -> dict[str, Any]:
         "verdict": record.verdict, "meaning": record.meaning, "error": record.error, "rewrites": rewrite_rows(record),
     }  # fmt: skip
     if record.change is not None:
-        found |= change_to_json(record.change, watch.lines)
+        found |= change_to_json(record.change, watch.lines, record.old_errors, record.new_errors)
     return found
 
 
-def change_to_json(change: Change, lines: Lines) -> dict[str, Any]:
+def change_to_json(change: Change, lines: Lines, *errors: Mapping[Operation, float]) -> dict[str, Any]:
     """What changed, drawn and as text."""
     rows = _hunks(change.difference.rows)
     return {
         "removed": sum(sign == "-" for sign, _ in change.difference.rows),
         "added": sum(sign == "+" for sign, _ in change.difference.rows),
-        "text": rows[:ROWS], "more": max(0, len(rows) - ROWS), "kinds": changes(change, lines),
+        "text": rows[:ROWS], "more": max(0, len(rows) - ROWS), "kinds": changes(change, lines, *errors),
     }  # fmt: skip
 
 

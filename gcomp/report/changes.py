@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from scipy.cluster.hierarchy import DisjointSet
@@ -18,11 +18,17 @@ SHOWN, LARGEST, MOST = 12, 26, 4000
 HUB = 3
 """What more ops than this read (a mask) does not make one change of all of theirs."""
 
+_NONE: Mapping[Operation, float] = {}
 _QUIET = frozenset({"gcomp.weight", "stablehlo.constant"})
 """Ops that are drawn only where they change."""
 
 
-def changes(change: Change, lines: Lines) -> list[dict[str, Any]]:
+def changes(
+    change: Change,
+    lines: Lines,
+    old_errors: Mapping[Operation, float] = _NONE,
+    new_errors: Mapping[Operation, float] = _NONE,
+) -> list[dict[str, Any]]:  # fmt: skip
     """The kinds of changes, the most frequent first: how often, and drawings before and after."""
     old, new = change.old, change.new
     removed = [op for op in change.difference.removed if op in old.tops][:MOST]
@@ -35,7 +41,8 @@ def changes(change: Change, lines: Lines) -> list[dict[str, Any]]:
     return [
         {
             "count": len(found), "gone": len(found[0][0]), "came": len(found[0][1]),
-            "before": _side(old, found[0][0], lines), "after": _side(new, found[0][1], lines),
+            "before": _side(old, found[0][0], lines, old_errors),
+            "after": _side(new, found[0][1], lines, new_errors),
         } for _, found in ordered[:SHOWN]
     ]  # fmt: skip
 
@@ -67,7 +74,7 @@ def _components(
     return sorted(split, key=lambda pair: min(order[op] for side in pair for op in side))
 
 
-def _side(side: Snapshot, ops: Sequence[Operation], lines: Lines) -> dict[str, Any]:
+def _side(side: Snapshot, ops: Sequence[Operation], lines: Lines, errors: Mapping[Operation, float]) -> dict[str, Any]:
     """A drawing of ops and of what stands around them."""
     if len(ops) > LARGEST:
         return {"much": len(ops)}
@@ -79,7 +86,7 @@ def _side(side: Snapshot, ops: Sequence[Operation], lines: Lines) -> dict[str, A
     near = list(around)[:LARGEST]
     number = {op: n for n, op in enumerate(sorted((*ops, *near), key=side.place.__getitem__))}
     edges = list(_edges(side, changed, number))
-    boxes = [[title_of(op), int(op in changed), side.line[op], _shape(op, lines)] for op in number]
+    boxes = [[title_of(op), int(op in changed), side.line[op], _shape(op, lines), errors.get(op)] for op in number]
     return {"n": boxes, **draw(len(boxes), edges).to_json()}
 
 

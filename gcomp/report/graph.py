@@ -119,8 +119,11 @@ class _Gathering:
 # ---- JSON ----
 
 
-def level_to_json(level: Level, share: Callable[[Node], float]) -> dict[str, Any]:
-    """As the page's script reads it. `share` is a node's part of the whole time, from 0 to 1."""
+def level_to_json(level: Level, share: Callable[[Node], float], errors: Mapping[Operation, float]) -> dict[str, Any]:
+    """As the page's script reads it.
+
+    `share` is a node's part of the whole time, from 0 to 1; `errors` are those of ops' first results against float64.
+    """
     groups = list(level.root.groups())
     number = {group: n for n, group in enumerate(groups)}
     boxes = _Boxes(level, groups)
@@ -138,7 +141,18 @@ def level_to_json(level: Level, share: Callable[[Node], float]) -> dict[str, Any
         parent = -1 if group.parent is None else number[group.parent]
         rows.append([group.title, group.count, parent, known[key], refs, inside.stubs, inside.common])
     nodes = [
-        [n.title, n.line, n.shape, n.kind, n.origins, round(share(n), 5), n.sources, n.inputs, int(n.is_quiet)]
+        [
+            n.title,
+            n.line,
+            n.shape,
+            n.kind,
+            n.origins,
+            round(share(n), 5),
+            n.sources,
+            n.inputs,
+            int(n.is_quiet),
+            errors.get(n.op),
+        ]
         for n in level.nodes
     ]
     return {"name": level.name, "nodes": nodes, "groups": rows, "drawings": drawings}

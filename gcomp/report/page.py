@@ -53,7 +53,9 @@ def report_page(title: str, data: Any, texts: Any) -> str:
 
 
 def _packed(name: str, data: Any) -> str:
-    packed = gzip.compress(json.dumps(data, separators=(",", ":"), ensure_ascii=False).encode(), 6, mtime=0)
+    packed = gzip.compress(
+        json.dumps(data, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode(), 6, mtime=0
+    )
     return f'<script type="application/gzip" id="{name}">{base64.b64encode(packed).decode()}</script>'
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -25,8 +25,11 @@ from gcomp.passes.manager import Instrument
 from gcomp.reference.contract import compare
 from gcomp.reference.inputs import sample_inputs
 from gcomp.reference.interpreter import Interpreter
-from gcomp.reference.wider import interpret_wider
+from gcomp.reference.wider import WiderInterpreter, interpret_wider
 from gcomp.report.lines import Lines, ops_in_order
+
+WORST = 1e300
+"""The error where classes differ: a NaN, an infinity, another integer. A number that JSON has."""
 
 ERROR_FLOPS = 20_000_000
 """The reference runs programs of so much work after every pass that changed them; larger ones only if asked."""
@@ -103,6 +106,9 @@ class PassRecord:
     error: float | None = None
     """The largest error of an output against float64, relative to that output's largest element."""
     change: Change | None = None
+    old_errors: Mapping[Operation, float] = field(default_factory=dict[Operation, float])
+    new_errors: Mapping[Operation, float] = field(default_factory=dict[Operation, float])
+    """The error of each op's first result before and after, as `error`, against the same program in float64."""
     module: str = ""
     known: dict[str, Any] = field(default_factory=dict[str, Any])
     """The rewrites that the pattern driver was given, by name; `module` is the pass's."""
@@ -127,6 +133,8 @@ class Recorder(Instrument):
         self._is_graph = True
         self._inputs: list[Any] | None = None
         self._exact: list[Any] = []
+        self.value_errors: Mapping[Operation, float] = {}
+        """The error of each op's first result in the program as it is now, as far as it is known."""
         self._outputs: list[Any] | None = None
         """What the program gave last; None where the reference does not run it."""
         self._running = 0.0
@@ -138,9 +146,9 @@ class Recorder(Instrument):
 
     def before(self, step: Pass, program: Program) -> None:
         if self._snapshot is None:
+            self._begin_errors(program)
             self._started(program)
             self._snapshot, self._size = snapshot(program, self.lines), size_of(program)
-            self._begin_errors(program)
         if self._is_graph and step.level != "graph":
             self._is_graph = False
             self._before_kernels(program)
@@ -160,10 +168,11 @@ class Recorder(Instrument):
         record.change = Change(old, self._snapshot, difference(old, self._snapshot))
         self._size = record.after = size_of(program)
         record.verdict = _verified(record.change.difference.added)
-        before = self._outputs
+        before, record.old_errors = self._outputs, self.value_errors
         if before is not None and (found := self._run(program)) is not None:
             record.error = self._error(found)
             record.meaning = self._meaning(step.exactness, before, found)
+            record.new_errors = self.value_errors
 
     def finish(self, program: Program) -> None:
         """After the last pass: what was not seen of it."""
@@ -193,13 +202,13 @@ class Recorder(Instrument):
 
     def _run(self, program: Program) -> list[Any] | None:
         """The outputs of the program; None, and a note, where the reference takes too long or refuses it."""
-        self._outputs = None
+        self._outputs, self.value_errors = None, {}
         if self._running > SECONDS and not self._always:
             self.error_note = "errors are measured of the first passes only: the reference takes long (--errors)"
             return None
         started = time.perf_counter()
         try:
-            self._outputs = Interpreter(program, max_steps=MAX_STEPS).run(self._inputs or [])
+            self._outputs, self.value_errors = run_beside_exact(program, self._inputs or [])
         except GcompError as error:
             self.error_note = f"errors are not measured after {self.passes[-1].name if self.passes else ''}: {error}"
             return None
@@ -213,7 +222,7 @@ class Recorder(Instrument):
     def _meaning(self, exactness: Exactness, before: Sequence[Any], found: Sequence[Any]) -> str:
         outputs = list(zip(before, found, self._exact, strict=True))
         if not any(compare(one, other, Exactness.E0) for one, other, _ in outputs):
-            return "the same bits"
+            return "same bits"
         wrong = [m for one, other, exact in outputs for m in compare(one, other, exactness, wider=exact, limit=1)]
         return f"wrong: {wrong[0]}" if wrong else f"within {exactness.name}"
 
@@ -228,14 +237,31 @@ def _verified(ops: Sequence[Operation]) -> str:
     return "valid"
 
 
+def run_beside_exact(program: Program, inputs: Sequence[Any]) -> tuple[list[Any], dict[Operation, float]]:
+    """The outputs of a program, and for each op of its main block how far its first result is from float64's."""
+    exact: dict[Operation, Any] = {}
+    errors: dict[Operation, float] = {}
+
+    def keep(op: Operation, results: Sequence[Any]) -> None:
+        if op.parent is program.block and results and isinstance(results[0], np.ndarray):
+            exact[op] = results[0]
+
+    def judge(op: Operation, results: Sequence[Any]) -> None:
+        if op in exact:
+            errors[op] = relative_error(exact.pop(op), results[0])
+
+    WiderInterpreter(program, observer=keep, max_steps=MAX_STEPS).run(inputs)
+    return Interpreter(program, observer=judge, max_steps=MAX_STEPS).run(inputs), errors
+
+
 def relative_error(exact: Any, found: Any) -> float:
-    """The largest difference of finite elements, relative to the largest finite element; inf where classes differ."""
+    """The largest difference of finite elements, relative to the largest finite element; WORST where classes differ."""
     if exact.dtype.kind not in "fc" or not exact.size:
-        return 0.0 if np.array_equal(exact, found) else float("inf")
+        return 0.0 if np.array_equal(exact, found) else WORST
     wide = np.asarray(found).astype(exact.dtype)
     finite = np.isfinite(exact)
     if not np.array_equal(exact[~finite], wide[~finite], equal_nan=True) or not np.isfinite(wide[finite]).all():
-        return float("inf")
+        return WORST
     if not finite.any():
         return 0.0
     return float(np.max(np.abs(exact[finite] - wide[finite])) / (np.max(np.abs(exact[finite])) or 1.0))

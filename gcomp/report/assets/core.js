@@ -23,7 +23,7 @@ const bytes = (n) => n === null || n === undefined ? "?" : n < 1e3 ? `${n} B` : 
   : n < 1e9 ? `${(n / 1e6).toFixed(1)} MB` : `${(n / 1e9).toFixed(2)} GB`;
 const time = (us) => us === null || us === undefined ? "" : us < 1e3 ? `${us.toFixed(us < 10 ? 2 : 1)} µs` : `${(us / 1e3).toFixed(2)} ms`;
 const cut = (text, n) => text.length <= n ? text : text.slice(0, n - 1) + "…";
-const number = (x) => x === 0 ? "0" : x === null || x === undefined ? "" : x === Infinity ? "∞" : x.toExponential(1);
+const number = (x) => x === 0 ? "0" : x === null || x === undefined ? "" : x >= 1e300 ? "∞" : x.toExponential(1);
 
 async function unpack(id) {
   const packed = Uint8Array.from(atob($("#" + id).textContent), (c) => c.charCodeAt(0));

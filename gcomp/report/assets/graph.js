@@ -186,7 +186,8 @@ function inspect(l, n) {
   const elsewhere = D.levels.flatMap((other, m) => m === l ? [] : listed(`On the level ${other.name}`,
     other.nodes.map((_, i) => i).filter((i) => other.nodes[i][4].some((o) => mine.has(o))).map((i) => link(m, i))));
   const at = D.kernels.findIndex((kernel) => level.name === "kernels" && kernel.node === n);
-  side(h("h2", {}, node[0]), h("p", {class: "soft", style: "margin:0"}, `${node[3]} ${node[2]}`), h("pre", {}, D.lines[node[1]].trim()),
+  side(h("h2", {}, node[0]), h("p", {class: "soft", style: "margin:0"}, `${node[3]} ${node[2]}`,
+    node[9] === null ? "" : ` · error against float64: ${number(node[9])}`), h("pre", {}, D.lines[node[1]].trim()),
     ...(at >= 0 ? [h("p", {}, h("button", {onclick: () => go("kernels", at)}, "its tile program, code and place in memory"))] : []),
     ...(origins.length ? [h("h3", {}, "Comes from")] : []),
     ...origins.slice(0, 6).flatMap(([name, scope, line, text]) => [h("div", {}, h("b", {}, name)), scope ? h("div", {class: "soft"}, scope) : null,

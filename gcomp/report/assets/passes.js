@@ -66,7 +66,8 @@ function pairs(pass) {
 function half(side, kind, none) {
   if (side.much) return h("div", {class: "soft"}, `${count(side.much)} ops, too many to draw: see the text`);
   if (!side.n.length) return h("div", {class: "soft"}, none);
-  const boxes = side.n.map(([title, mine, line, shape]) => ({title, shape, line, state: mine ? kind : "", kind: ""}));
+  const boxes = side.n.map(([title, mine, line, shape, error]) => ({title, line, state: mine ? kind : "", kind: "",
+    shape: shape + (mine && error ? ` ± ${number(error)}` : "")}));
   return h("div", {}, plain(side, boxes));
 }
 function difference(pass) {

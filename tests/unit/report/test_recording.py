@@ -13,7 +13,7 @@ from gcomp.passes.base import Pass, PassContext
 from gcomp.passes.manager import PassManager
 from gcomp.passes.registry import parse_pipeline
 from gcomp.report.changes import changes
-from gcomp.report.recording import Recorder, relative_error
+from gcomp.report.recording import WORST, Recorder, relative_error
 
 PIPELINE = "canonicalize,cse,dce,decompose,canonicalize,fold-constants,dce"
 CHAIN = """func.func @main(%x: tensor<2x3x5xf32>) -> tensor<2x3x5xf32> {
@@ -71,7 +71,7 @@ def test_a_pass_that_changes_the_meaning_is_told_apart() -> None:
     watch = Recorder(lambda _: None, lambda _: None, errors=False)
     PassManager([*parse_pipeline("canonicalize"), Doubles()], [watch]).run(Program.parse(CHAIN))
     good, bad = watch.passes
-    assert good.meaning == "the same bits" and good.verdict == bad.verdict == "valid"
+    assert good.meaning == "same bits" and good.verdict == bad.verdict == "valid"
     assert bad.meaning.startswith("wrong: bits at [") and bad.error is not None and bad.error > 0.01
 
 
@@ -113,5 +113,22 @@ def test_equal_changes_are_drawn_once() -> None:
 def test_errors_are_of_the_largest_element() -> None:
     exact = np.array([1.0, -4.0, np.inf])
     assert relative_error(exact, np.array([1.5, -4.0, np.inf], np.float32)) == 0.125
-    assert relative_error(exact, np.array([1.0, -4.0, np.nan], np.float32)) == np.inf
-    assert relative_error(np.array([1, 2]), np.array([1, 3])) == np.inf
+    assert relative_error(exact, np.array([1.0, -4.0, np.nan], np.float32)) == WORST
+    assert relative_error(np.array([1, 2]), np.array([1, 3])) == WORST
+
+
+def test_each_value_has_its_error() -> None:
+    """The sine of a large number has the error of the number, and what follows has it, too."""
+    text = """func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {
+      %big = stablehlo.constant dense<1.0e6> : tensor<8xf32>
+      %0 = stablehlo.multiply %x, %big : tensor<8xf32>
+      %1 = stablehlo.sine %0 : tensor<8xf32>
+      %2 = stablehlo.transpose %1, dims = [0] : (tensor<8xf32>) -> tensor<8xf32>
+      return %2 : tensor<8xf32>
+    }"""
+    watch = recorded(Program.parse(text), "canonicalize")
+    (record,) = watch.passes
+    errors = {op.name: error for op, error in record.new_errors.items()}
+    assert errors["stablehlo.constant"] == 0 and errors["stablehlo.multiply"] < 1e-6
+    assert errors["stablehlo.sine"] > 1e-4 and record.error == errors["stablehlo.sine"]
+    assert {op.name for op in record.old_errors} == {*errors, "stablehlo.transpose"}
