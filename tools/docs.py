@@ -46,6 +46,8 @@ PAGES = (
     Page("batch_invariance.md", "tests.conformance.batch_invariance --write", 15),
     Page("raising.md", "tests.conformance.raising --write", 30),
     Page("conditions.md", "tests.mutants.conditions --write", 30),
+    Page("gallery.md", "tests.gallery --write", 15),
+    Page("pass_value.md", "tools.pass_value", 40),
     Page("published_bugs.md", "tests.mutants.published --write", 60),
     Page("mutants.md", "tests.mutants.run --seeds 5 --write", 50),
     Page("suite_mutants.md", "tests.mutants.automatic --sample 300 --write", 200),

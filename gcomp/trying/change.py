@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -132,26 +132,35 @@ def kernels_on(program: Program, machine: Machine) -> tuple[int, int, int, float
     return kernels, flops, moved, seconds
 
 
-def measure(
-    program: Program, passes: Sequence[Pass], tried: Sequence[Pass], target: str
-) -> tuple[Metrics, Counter[str]]:
-    """Compile a program, which is changed, and say what was left; with the rewrites that the tried passes applied."""
-    chosen = target_named(target)
-    watch = _Watch(machine_named(chosen.machine), frozenset(tried), after_shared(passes, tried))
+@dataclass(frozen=True)
+class Optimized:
+    """A program after a pipeline, and what was seen on the way."""
+
+    program: Program
+    target: str
+    watch: _Watch
+
+    def metrics(self) -> Metrics:
+        """What is left of it: it is lowered for that."""
+        watch, chosen = self.watch, target_named(self.target)
+        started = time.perf_counter()
+        plan = chosen.lower(self.program, report=lambda said: None)
+        seconds = watch.seconds + time.perf_counter() - started
+        assert watch.looked is not None
+        ops, kernels, flops, moved, predicted = watch.looked
+        code = sum(len(image) for image in plan.binaries.values()) or sum(map(len, plan.texts.values()))
+        times = {chosen.machine: predicted, **watch.predicted}
+        return Metrics(ops, kernels, flops, moved, times, arena(self.program.module), code, seconds, watch.seconds,
+                       watch.tried_seconds, dict(watch.applied))  # fmt: skip
+
+
+def optimize(program: Program, passes: Sequence[Pass], tried: Sequence[Pass], target: str) -> Optimized:
+    """Run a pipeline on a program, which is changed, and watch it."""
+    watch = _Watch(machine_named(target_named(target).machine), frozenset(tried), after_shared(passes, tried))
     PassManager(passes, [watch]).run(program, PassContext())
     if watch.looked is None:
         watch.look(program)
-    started = time.perf_counter()
-    plan = chosen.lower(program, report=lambda said: None)
-    seconds = watch.seconds + time.perf_counter() - started
-    assert watch.looked is not None
-    ops, kernels, flops, moved, predicted = watch.looked
-    code = sum(len(image) for image in plan.binaries.values()) or sum(map(len, plan.texts.values()))
-    metrics = Metrics(
-        ops, kernels, flops, moved, {chosen.machine: predicted, **watch.predicted}, arena(program.module), code,
-        seconds, watch.seconds, watch.tried_seconds, dict(watch.applied),
-    )  # fmt: skip
-    return metrics, watch.rewrites
+    return Optimized(program, target, watch)
 
 
 def after_shared(passes: Sequence[Pass], tried: Sequence[Pass]) -> frozenset[int]:
@@ -200,15 +209,18 @@ def guarded(name: str, work: Callable[[], Change]) -> Change:
 
 def _changed(model: Model, subject: Subject) -> Change:
     program = model.program()
-    copy = program.clone()
-    after, rewrites = measure(copy, subject.after, subject.tried, subject.target)
+    after = optimize(program.clone(), subject.after, subject.tried, subject.target)
+    rewrites = after.watch.rewrites
     if subject.is_placed and not rewrites:
         return Change(model.name, {})
-    before, _ = measure(program, subject.before, (), subject.target)
-    same = structure(copy) == structure(program)
-    if same and not (subject.is_placed and rewrites):
+    before = optimize(program, subject.before, (), subject.target)
+    if structure(after.program) != structure(before.program):
+        return Change(model.name, dict(rewrites) or {subject.name: 1}, before.metrics(), after.metrics())
+    if not subject.is_placed:
         return Change(model.name, {})
-    return Change(model.name, dict(rewrites) or {subject.name: 1}, before, after)
+    # What they did, others would have done: the same is left.
+    same = after.metrics()
+    return Change(model.name, dict(rewrites), replace(same, applied=dict(before.watch.applied)), same)
 
 
 def firing_elsewhere(changes: Sequence[Change]) -> dict[str, tuple[int, int]]:
@@ -227,4 +239,4 @@ def total(changes: Sequence[Change], value: Callable[[Metrics], Any]) -> tuple[A
     return sum(value(b) or 0 for b, _ in pairs), sum(value(a) or 0 for _, a in pairs)
 
 
-__all__ = ["GPUS", "Change", "Metrics", "changes", "firing_elsewhere", "kernels_on", "measure", "total"]
+__all__ = ["GPUS", "Change", "Metrics", "changes", "firing_elsewhere", "kernels_on", "optimize", "total"]

@@ -6,9 +6,12 @@ import contextlib
 import decimal
 import gc
 import io
+import itertools
 import locale
+import math
 import os
 import random
+import signal
 import sys
 import time
 import warnings
@@ -25,9 +28,15 @@ from gcomp.passes.base import Pass, PassContext
 from gcomp.testing import workers
 from gcomp.testing.fuzz import directed
 
-_PROGRAMS, _BLOCK = 48, 8
-_SECONDS = 2.5
-"""A pass takes milliseconds on a generated program."""
+PROGRAMS = range(0, 32 * directed.FAMILY, directed.FAMILY)
+"""The first of each family is made at once: to find near misses of it takes seconds."""
+_BLOCK = 8
+_SECONDS = 4.0
+"""Of the processor: a pass takes milliseconds on a generated program."""
+_WAITING = 8
+"""So many times as long it may wait for something; where others want the processor, seconds last longer, too."""
+_BLOCK_SECONDS = 150.0
+"""To make the programs of a block and run them: a process that takes longer hangs where no signal reaches it."""
 _MEMORY = 4 << 30
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
@@ -51,49 +60,71 @@ class Conduct:
     seconds: float = 0.0
 
 
-def conduct_of(step: Pass, numbers: Sequence[int] = range(_PROGRAMS), extra: Sequence[Program] = ()) -> Conduct:
-    """Run a pass on programs that are made for it, and on some more, in another process that is watched.
+class _Late(BaseException):
+    """A pass took longer than it may. No handler of exceptions should take it."""
 
-    What it raises is for the judge to say. A pass that does not end is found by its number.
+
+def conduct_of(step: Pass, numbers: Sequence[int] = PROGRAMS, *, until: float = math.inf) -> Conduct:
+    """Run a pass on programs that are made for it, in another process that is watched, until a moment of
+    `time.monotonic`. What it raises is for the judge to say.
     """
     faults, count, seconds = dict[str, str](), 0, 0.0
-    blocks: list[Sequence[Any]] = [numbers[i : i + _BLOCK] for i in range(0, len(numbers), _BLOCK)]
-    blocks += [[program] for program in extra]
-    limits = workers.Limits(_SECONDS * 4, _MEMORY)
-    for block, result in workers.run_tasks(partial(_watch, step), blocks, 1, limits):
+    blocks = (numbers[i : i + _BLOCK] for i in range(0, len(numbers), _BLOCK))
+    waiting = itertools.takewhile(lambda block: block[0] == numbers[0] or time.monotonic() < until, blocks)
+    limits = workers.Limits(_BLOCK_SECONDS, _MEMORY)
+    for block, result in workers.run_tasks(partial(_watch, step), waiting, 1, limits):
         if isinstance(result, workers.Hung):
-            faults["hangs"] = _hung(step, block)
+            faults["hangs"] = f"does not end on one of the programs {block[0]} to {block[-1]} of its own"
             break
         if isinstance(result, workers.Died):
             faults["dies"] = f"ends the process that it runs in: {result.detail}"
             break
         faults |= result.faults
         count, seconds = count + result.programs, seconds + result.seconds
+        if "hangs" in faults:
+            break
     return Conduct(faults, count, seconds)
 
 
-def _hung(step: Pass, block: Sequence[Any]) -> str:
-    for one, result in workers.run_tasks(partial(_watch, step), [[one] for one in block], 1,
-                                         workers.Limits(_SECONDS, _MEMORY)):  # fmt: skip
-        if isinstance(result, workers.Hung):
-            which = (
-                f"program {one[0]} of its own" if isinstance(one[0], int) else f"a program of {one[0].op_count()} ops"
-            )
-            return f"does not end within {_SECONDS:g} s on {which}"
-    return f"is slow: {len(block)} small programs take more than {_SECONDS * 4:g} s"
+@contextlib.contextmanager
+def _limited() -> Generator[None]:
+    """The body has so many seconds of the processor, and some more of the clock. Raises _Late past them."""
+
+    def late(number: int, frame: object) -> None:
+        raise _Late
+
+    crowding = max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+    timers = ((signal.SIGPROF, signal.ITIMER_PROF, _SECONDS),
+              (signal.SIGALRM, signal.ITIMER_REAL, _SECONDS * _WAITING * crowding))  # fmt: skip
+    before = [signal.signal(number, late) for number, _, _ in timers]
+    try:
+        for _, timer, seconds in timers:
+            signal.setitimer(timer, seconds)
+        yield
+    finally:
+        for (number, timer, _), handler in zip(timers, before, strict=True):
+            signal.setitimer(timer, 0)
+            signal.signal(number, handler)
 
 
-def _watch(step: Pass, block: Sequence[Any]) -> Conduct:
-    """In a worker: run the pass on programs (numbers are made into them), and compare the world before and after."""
+def _watch(step: Pass, block: Sequence[int]) -> Conduct:
+    """In a worker: run the pass on the programs of numbers, and compare the world before and after."""
     faults, seconds = dict[str, str](), 0.0
-    for one in block:
-        program = directed.program_of(step, one) if isinstance(one, int) else one.clone()
+    for number in block:
+        program = directed.program_of(step, number)
+        size = program.op_count()
         again, seen = program.clone(), list[str]()
         before = _world(step)
         said = io.StringIO()
         started = time.perf_counter()
-        with _watched(seen), contextlib.redirect_stdout(said):
-            _ran(step, program)
+        try:
+            with _watched(seen), contextlib.redirect_stdout(said), _limited():
+                _ran(step, program)
+        except _Late:
+            faults["hangs"] = (
+                f"does not end within {_SECONDS:g} s of the processor on its program {number}, of {size} ops"
+            )
+            break
         seconds += time.perf_counter() - started
         for name, was, now in _changes(before, _world(step)):
             faults.setdefault(f"state {name}", f"changes {name}, from {was} to {now}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -11,7 +12,7 @@ from pathlib import Path
 from gcomp.errors import GcompError
 from gcomp.ir.program import Program
 from gcomp.ir.rules import Rule
-from gcomp.passes.base import Pass
+from gcomp.passes.base import Pass, PassContext
 from gcomp.testing import workers
 from gcomp.testing.fuzz import Limits, Outcome, Plan, fuzz
 from gcomp.testing.fuzz.campaign import upper_bound
@@ -101,7 +102,7 @@ def prove_rules(steps: Sequence[Pass], jobs: int, seconds: float) -> Iterator[Ru
         rules, patterns = rewrites_of(type(step))
         for pattern in patterns:
             yield RuleStatus(pattern.name, "tested only", "imperative: no proof covers it")
-        for rule in rules:
+        for rule in {rule.name: rule for rule in (*rules, *_given(step))}.values():
             if (known := status_of(rule)) != UNKNOWN:
                 yield RuleStatus(rule.name, known, "as committed")
             else:
@@ -115,6 +116,15 @@ def prove_rules(steps: Sequence[Pass], jobs: int, seconds: float) -> Iterator[Ru
         else:
             why = result if isinstance(result, str) else "the prover did not end"
             yield RuleStatus(by_number[number].name, "unproved", why)
+
+
+def _given(step: Pass) -> list[Rule]:
+    """The rules that a pass gives to the pattern driver, wherever it has them from."""
+    program, context = Program.empty([]), PassContext()
+    program.finish([])
+    with suppress(Exception):  # what it raises is for the judge of programs to say
+        step.run(program, context)
+    return [rule for rule in context.known.values() if isinstance(rule, Rule)]
 
 
 def _prove(rules: Sequence[Rule], seconds: float, number: int) -> Proof | str:

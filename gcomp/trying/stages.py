@@ -27,7 +27,7 @@ Report = Callable[[str], object]
 
 STAGES = ("conduct", "proofs", "programs", "reduction", "values", "places", "changes", "misses", "worth")
 """In their order."""
-_SHARES = {"proofs": 0.1, "programs": 0.25, "reduction": 0.25, "values": 0.06}
+_SHARES = {"conduct": 0.05, "proofs": 0.1, "programs": 0.25, "reduction": 0.25, "values": 0.06}
 """Parts of the whole time that stages of correctness have."""
 _PLACES_END, _CHANGES_END = 0.62, 0.84
 """When the stages that look at models end, as parts of the whole time."""
@@ -134,7 +134,7 @@ class Trial:
     def _conduct(self, models: list[Model]) -> None:
         for step in self.subject.tried:
             self.report(f"watching {step.name}")
-            said = conduct_of(step)
+            said = conduct_of(step, until=time.monotonic() + self._share("conduct"))
             self.found.correct.faults |= said.faults
 
     def _proofs(self, models: list[Model]) -> None:

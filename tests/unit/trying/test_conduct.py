@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from gcomp.trying.conduct import conduct_of
+from gcomp.trying.conduct import PROGRAMS, conduct_of
 from tests.unit.trying import odd_passes as odd
 
-FEW = range(16)
+FEW = PROGRAMS[:16]
 
 
 def test_a_fine_pass_has_no_faults() -> None:
@@ -36,5 +36,5 @@ def test_global_state_that_is_changed_is_named() -> None:
 
 
 def test_chance_is_named() -> None:
-    faults = conduct_of(odd.Random(), range(48)).faults
+    faults = conduct_of(odd.Random()).faults
     assert "random" in faults and "state the state of random" in faults
