@@ -19,7 +19,9 @@ from typing import Any
 
 import numpy as np
 
+from gcomp.ir.native import WeightOp
 from gcomp.ir.program import Program
+from gcomp.ir.types import tensor_of
 
 DEVICES = 8
 KINDS = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "collective-permute")
@@ -40,6 +42,17 @@ def run_partitioned(program: Program, inputs: Sequence[Array], folder: Path) -> 
         return [found[f"out{i}"] for i in range(len(found.files) - len(KINDS))], counts
 
 
+def with_weights_as_inputs(program: Program) -> list[Array]:
+    """Make an input of each weight of a program, after the others; what they are."""
+    arrays: list[Array] = []
+    for op in [op for op in program.block.ops if isinstance(op, WeightOp)]:
+        arrays.append(np.asarray(program.weights[op.symbol]))
+        op.result.replace_all_uses_with(program.add_input(f"weight {len(arrays)}", tensor_of(op.result)))
+        op.detach()
+        op.erase()
+    return arrays
+
+
 def _main(text: Path, out: Path, given: Path) -> None:
     import jax
     from jax._src import compiler
@@ -51,6 +64,7 @@ def _main(text: Path, out: Path, given: Path) -> None:
     from gcomp.ir import sdy
     from gcomp.sharding import piece_of
 
+    jax.config.update("jax_enable_x64", True)
     program = Program.parse(text.read_text("utf-8"))
     meshes = sdy.meshes_of(program.module)
     ((_, mesh),) = meshes.items()
