@@ -27,7 +27,7 @@ FIGURES: Mapping[str, Callable[[Metrics], float]] = {
     "bytes moved": lambda m: m.bytes,
     "peak memory": lambda m: m.peak_bytes or 0,
     "code bytes": lambda m: m.code_bytes,
-    "compile ms": lambda m: m.compile_seconds * 1e3,
+    "passes ms": lambda m: m.pass_seconds * 1e3,
 }
 """What is added up over models that change."""
 
@@ -106,8 +106,10 @@ def _changes(found: Findings) -> Iterator[RenderableType]:
     others = [f"{name} {b} -> {a}" for name, (b, a) in elsewhere.items() if name not in found.name.split(",")]
     if others:
         yield Text(f"  rewrites of other passes: {', '.join(others[:_SHOWN])}")
-    for name, why in [*found.skipped.items()][:_SHOWN]:
-        yield Text(f"  skipped {name}: {why}", style="yellow")
+    for why in dict.fromkeys(found.skipped.values()):
+        names = [name for name, said in found.skipped.items() if said == why]
+        more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+        yield Text(f"  skipped {', '.join(names[:_SHOWN])}{more}: {why}", style="yellow")
     if slow := found.correct.faults.get("slow"):
         yield Text(f"  it {slow}", style="red")
 

@@ -22,7 +22,7 @@ from gcomp.texts import read_program
 _PACKAGE = Path(__file__).parents[1]
 _CACHE = Cache("corpus", 1 << 30)
 _KEPT = 60
-"""So many folders are kept, of a kind and a version each; one takes a megabyte, and other checkouts may be using theirs."""
+"""So many folders are kept, of a kind and a version each: a megabyte, and other checkouts may be using theirs."""
 _SOURCES = ("corpus", "frontends", "ir", "dims", "decompositions", "reference", "autodiff")
 """What the text of a program depends on."""
 

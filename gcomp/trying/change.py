@@ -32,7 +32,8 @@ _MEMORY = 6 << 30
 
 @dataclass(frozen=True)
 class Metrics:
-    """What a pipeline leaves of a model. Bytes and flops are the cost model's; seconds of `compile` were measured."""
+    """What a pipeline leaves of a model. Bytes and flops are the cost model's; seconds were measured, those to compile
+    where code that was made before is taken from the cache."""
 
     ops: int
     kernels: int

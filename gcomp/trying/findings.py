@@ -18,7 +18,7 @@ from gcomp.trying.worth import Worth, overall
 FORM = 1
 """The version of the JSON."""
 _NO_CHANGE = 0.005
-"""A predicted time that changes by less is the same."""
+"""A time that changes by less is the same."""
 
 
 @dataclass
@@ -108,7 +108,8 @@ def _worth(found: Findings) -> str:
     timed = [w for w in found.worth if w.rounds]
     if (mean := overall(timed)) is not None:
         median, low, high = mean
-        word = "faster" if high < 1 else "slower" if low > 1 else "no faster and no slower, as far as can be told"
+        sure = "faster" if high < 1 - _NO_CHANGE else "slower" if low > 1 + _NO_CHANGE else ""
+        word = sure or "no faster and no slower, as far as can be told"
         said.append(f"run time {median:.3f} [{low:.3f}, {high:.3f}] of before on {len(timed)} of them: {word}")
     before, after = total(firing, lambda m: m.predicted.get(_machine(m), 0.0))
     if before and abs(after / before - 1) > _NO_CHANGE:

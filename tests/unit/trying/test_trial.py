@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from gcomp.cli.app import app
+from gcomp.cli.try_screen import stage_lines
 from gcomp.errors import UsageError
 from gcomp.ir.program import Program
 from gcomp.passes.registry import parse_pipeline
@@ -132,3 +133,10 @@ def test_interrupted_it_says_what_it_knows(tmp_path: Path, monkeypatch: pytest.M
     words = ["try", ODD, "--pass", "odd-fine", "--stage", "proofs", "--stage", "programs", "-o", str(tmp_path)]
     done = CliRunner().invoke(app, words)
     assert "interrupted during programs" in done.output and "odd-not-twice: proved" in done.output
+
+
+def test_models_that_were_skipped_for_one_reason_are_one_line(tmp_path: Path) -> None:
+    trial = tried("dot-rows", tmp_path, ("changes",))
+    trial.found.skipped = {"a": "no time", "b": "no time", "c": "it is broken"}
+    said = [str(line) for line in stage_lines("changes", trial)]
+    assert "  skipped a, b: no time" in said and "  skipped c: it is broken" in said
