@@ -8,7 +8,7 @@ import re
 from xdsl.context import Context
 from xdsl.dialects.builtin import Builtin, ModuleOp
 from xdsl.dialects.func import Func
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import ParseError as XdslParseError
 from xdsl.utils.exceptions import VerifyException
@@ -117,10 +117,26 @@ def _unreadable(text: str, source: str, place: int, why: str) -> ParseError:
     return ParseError(f"cannot read {source}", where=f"{source}:{line}", why=why)
 
 
+class _Printer(Printer):
+    """A printer that gives no name twice: the second `x` is `x_1`, though another value asks for just that name."""
+
+    def print_ssa_value(self, value: SSAValue) -> str:
+        hint, names = value.name_hint, self.ssa_names
+        if hint is None or value in self._ssa_values:
+            return super().print_ssa_value(value)
+        if (index := names.get(hint, 0)) > 0:
+            while f"{hint}_{index}" in names:
+                index += 1
+            names[hint] = index
+        name = super().print_ssa_value(value)
+        names.setdefault(name, 1)
+        return name
+
+
 def print_module(module: Operation, *, generic: bool = False, locations: bool = False) -> str:
     """The text of a module."""
     stream = io.StringIO()
-    printer = Printer(stream, print_generic_format=generic, print_debuginfo=locations)
+    printer = _Printer(stream, print_generic_format=generic, print_debuginfo=locations)
     printer.print_op(module)
     return stream.getvalue() + "\n"
 
