@@ -47,6 +47,7 @@ class Placing(Stage):
                 fix = f"{suggest(key, shapes)}there are: {', '.join(shapes)}"
                 raise UsageError(f"there is no input, output or weight {key!r} to place", fix=fix)
             place(program, key, _read(key, spec, name, mesh, shapes[key]))
+        _return_states(program)
 
     def _mesh(self, program: Program) -> tuple[str, Mesh]:
         """The mesh's name in the program, and the mesh."""
@@ -80,6 +81,14 @@ class Placing(Stage):
                     "a program for several devices does not print", where=where(op),
                     why="each device would print for itself", fix="compile it for one device to see what it prints",
                 )  # fmt: skip
+
+
+def _return_states(program: Program) -> None:
+    """Let the next value of a state lie where the state does, where nothing else is said."""
+    outputs = {port.name: port for port in program.outputs()}
+    for port in program.inputs():
+        if port.state is not None and port.sharding is not None and outputs[port.state].sharding is None:
+            place(program, port.state, port.sharding)
 
 
 def _read(key: str, spec: Any, name: str, mesh: Mesh, shape: Sequence[Size]) -> Sharding:

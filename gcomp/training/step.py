@@ -24,6 +24,7 @@ from gcomp.ir.types import dtype_text, shape_of, tensor
 from gcomp.options import DEFAULT_TARGET, Options, Verify
 from gcomp.owners import user_level
 from gcomp.runtime.stateful import StatefulModel
+from gcomp.sharding.text import MeshSpec
 from gcomp.tensors.tensor import Tensor
 from gcomp.tensors.tracing import Trace
 from gcomp.training import optimizers, schedules, specs
@@ -65,15 +66,18 @@ class TrainingStep:
 
 def train_step(
     source: Any, *args: Any, target: str = DEFAULT_TARGET, pipeline: str | None = None, verify: Verify = "off",
-    progress: Callable[[str], object] | None = None, checks: Sequence[str] = (), **options: Any,
+    progress: Callable[[str], object] | None = None, checks: Sequence[str] = (), mesh: MeshSpec | None = None,
+    shardings: Mapping[str, Any] | None = None, **options: Any,
 ) -> StatefulModel:  # fmt: skip
     """Compile a training step of a model: `loss = step(x, labels)` trains, and `step.state` has the parameters.
 
-    `source` and `args` are what `gcomp.compile` takes, and so are `target`, `pipeline`, `verify` and `checks`.
+    `source` and `args` are what `gcomp.compile` takes, and so are `target`, `pipeline`, `verify`, `checks`, `mesh` and
+    `shardings`, which speak of parameters, too; what an optimizer keeps of a parameter lies as that does.
     `options` are those of `training_step`. Raises GcompError.
     """
     step = training_step(source, *args, **options)
-    chosen = Options(target=target, pipeline=pipeline, verify=verify, progress=progress, checks=checks)
+    chosen = Options(target=target, pipeline=pipeline, verify=verify, progress=progress, checks=checks, mesh=mesh,
+                     shardings=shardings)  # fmt: skip
     return cast(StatefulModel, compile_with(step.program, (), chosen))
 
 

@@ -91,7 +91,7 @@ class MeshExecutor(Executor):
     def _placed(self, value: Any, sharding: Any) -> DeviceArray:
         if value.__class__ is ArrayImpl:
             return self._mesh.move(value, sharding)
-        return self._mesh.place(np.asarray(value), sharding)
+        return self._mesh.place(np.asarray(value), sharding, copy=True)
 
     def _placed_weights(self, executable: SpreadExecutable) -> list[DeviceArray]:
         """The weights, each placed once as the program takes it: parts of mapped files are read, and no more."""

@@ -138,27 +138,33 @@ class MeshClient:
         build.allow_spmd_sharding_propagation_to_output = [True] * results
         return made
 
-    def place(self, array: Array, sharding: Any) -> DeviceArray:
-        """The array on the devices; each process reads the parts of its own devices alone."""
+    def place(self, array: Array, sharding: Any, *, copy: bool = False) -> DeviceArray:
+        """The array on the devices; each process reads the parts of its own devices alone, and may share them.
+
+        `copy`: nothing is shared, also between devices that hold the same part.
+        """
         refuse_lost()
 
         def part(index: tuple[slice, ...]) -> Array:
-            return np.ascontiguousarray(array[index])
+            return np.array(array[index], order="C", copy=copy or None)
 
-        with told():
+        with told(), jax.enable_x64(True):
             return jax.make_array_from_callback(array.shape, sharding, part)
 
     def move(self, array: DeviceArray, sharding: Any) -> DeviceArray:
         """A jax array, lying as the sharding says. Raises UnsupportedError where it is on other processes."""
         if array.sharding.is_equivalent_to(sharding, array.ndim):
             return array
+        if array.sharding.device_set == sharding.device_set:
+            with told(), jax.enable_x64(True):
+                return jax.jit(_same, out_shardings=sharding)(array)
         if not array.is_fully_addressable:
             raise UnsupportedError(
-                "A jax array lies otherwise than the model takes it, on several processes.",
+                "A jax array lies on other devices than those of the model, on several processes.",
                 why=f"It lies as {array.sharding}, and the model takes {sharding}.",
                 fix="Place it so, or pass the whole array as NumPy's in each process.",
             )
-        return self.place(np.asarray(array), sharding)
+        return self.place(np.asarray(array), sharding, copy=True)
 
     def wait(self, arrays: Sequence[DeviceArray]) -> None:
         """Wait until arrays are computed. Raises GcompError where another process is gone."""
@@ -168,11 +174,15 @@ class MeshClient:
 
     def whole(self, array: DeviceArray) -> Array:
         """The whole array, which the processes put together where each has a part."""
-        with told():
+        with told(), jax.enable_x64(True):
             if array.is_fully_addressable or array.is_fully_replicated:
                 return np.asarray(array)
             utils: Any = import_module("jax.experimental.multihost_utils")
             return np.asarray(utils.process_allgather(array, tiled=True))
+
+
+def _same(array: Any) -> Any:
+    return array
 
 
 def make_virtual_devices(platform: str, count: int) -> None:

@@ -55,6 +55,7 @@ NETWORK = """func.func @main(%x: tensor<?x16xf32, ["n", "16"]> {gcomp.name = "x"
   %2 = stablehlo.dot_general %1, %v, contracting_dims = [1] x [0] : (tensor<?x32xf32, ["n", "32"]>, tensor<32x8xf32>) -> tensor<?x8xf32, ["n", "8"]>
   return %2 : tensor<?x8xf32, ["n", "8"]>
 }"""  # noqa: E501
+TRAINED = {"x": "data,*", "labels": "data,*", "w": "*,model", "v": "model,*"}
 TENSOR_PARALLEL = {"x": "data,*", "w": "*,model", "v": "model,*", "y": "data,*"}
 
 
@@ -93,6 +94,54 @@ def test_shardings_by_name(tmp_path: Path) -> None:
     assert "all-reduce" in partitioned and "f32[16,16]" in partitioned and "f32[16,8]" in partitioned
     assert bytes_of["mesh"] == 64 * 16 * 4 // 4 + (16 * 32 + 32 * 8) * 4 // 2
     assert bytes_of["one"] == (64 * 16 + 16 * 32 + 32 * 8) * 4
+
+
+def trained(file: str | None) -> tuple[list[float], dict[str, Array], int]:
+    """Losses of five steps of AdamW, the last two after the state was saved and loaded; the state; bytes of a call."""
+    options: dict[str, Any] = {} if file is None else {"mesh": "data=4,model=2", "shardings": TRAINED}
+    step = gcomp.train_step(network(), loss="mse", optimizer="adamw:lr=0.01", target="xla:cpu", **options)
+    rng, losses = np.random.default_rng(9), list[float]()
+    for number in range(5):
+        if file is not None and number == 3:
+            step.save_state(file)
+            step.reset()
+            step.load_state(file)
+        losses.append(
+            float(np.asarray(step(batch(8 + 8 * number), rng.normal(size=(8 + 8 * number, 8)).astype(np.float32))))
+        )
+    return losses, {name: np.asarray(value) for name, value in step.state.items()}, step.memory(n=64).argument_bytes
+
+
+def test_a_training_step(tmp_path: Path) -> None:
+    """What AdamW keeps of a parameter lies as that does; all five batches differ in size."""
+    (losses, state, held), (wanted, alone, whole) = (
+        on_devices(trained, str(tmp_path / "state")),
+        on_devices(trained, None),
+    )
+    assert np.allclose(losses, wanted, rtol=1e-5) and losses[0] != losses[1]
+    assert state.keys() == alone.keys() and state["step"].dtype == np.int64 and state["step"] == 5
+    for name, value in alone.items():
+        assert np.allclose(state[name], value, rtol=1e-4, atol=1e-5), name
+    parameters, labels = 4 * (16 * 32 + 32 * 8), 4 * 64 * 8
+    assert whole == 3 * parameters + 4 * 64 * 16 + labels + 8
+    assert held == 3 * parameters // 2 + (4 * 64 * 16 + labels) // 4 + 8
+
+
+def whole_numbers() -> tuple[Array, Array, Array]:
+    """An i64 too large for 32 bits and a rank-0 input, on a mesh."""
+    text = """func.func @main(%x: tensor<8xi64> {gcomp.name = "x"}, %c: tensor<i64> {gcomp.name = "c"}) -> (tensor<8xi64> {gcomp.name = "y"}) {
+      %0 = stablehlo.broadcast_in_dim %c, dims = [] : (tensor<i64>) -> tensor<8xi64>
+      %1 = stablehlo.add %x, %0 : tensor<8xi64>
+      return %1 : tensor<8xi64>
+    }"""  # noqa: E501
+    x, c = np.arange(8, dtype=np.int64) << 40, np.array(1 << 41, np.int64)
+    model = gcomp.compile(text, target="xla:cpu", mesh="data=8", shardings={"x": "data"})
+    return np.asarray(model(x, c)[0]), x, c
+
+
+def test_whole_numbers_keep_their_bits() -> None:
+    result, x, c = on_devices(whole_numbers)
+    assert result.dtype == np.int64 and (result == x + c).all()
 
 
 def jitted() -> list[Array]:
