@@ -65,6 +65,7 @@ def _main(text: Path, out: Path, given: Path) -> None:
     from gcomp.sharding import piece_of
 
     jax.config.update("jax_enable_x64", True)
+    jax.numpy.linalg.cholesky(jax.numpy.eye(2))  # loads the factorizations that programs call
     program = Program.parse(text.read_text("utf-8"))
     meshes = sdy.meshes_of(program.module)
     ((_, mesh),) = meshes.items()
