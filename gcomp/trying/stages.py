@@ -27,6 +27,7 @@ Report = Callable[[str], object]
 
 STAGES = ("conduct", "proofs", "programs", "reduction", "values", "places", "changes", "misses", "worth")
 """In their order."""
+_OF_MODELS = ("places", "changes", "misses", "worth")
 _SHARES = {"conduct": 0.05, "proofs": 0.1, "programs": 0.25, "reduction": 0.25, "values": 0.06}
 """Parts of the whole time that stages of correctness have."""
 _PLACES_END, _CHANGES_END = 0.62, 0.84
@@ -68,15 +69,19 @@ class Trial:
 
     def run(self) -> Iterator[str]:
         """Run the stages. What is known is in `found` at any time, also where this is interrupted."""
-        models = self._models()
-        start = time.monotonic()
-        self.end = start + self.options.seconds
+        own = self._own_models()
+        self.end = time.monotonic() + self.options.seconds
+        models: list[Model] = []
         for stage in STAGES:
             why = self._why_not(stage)
             if why:
                 self.found.left_out[stage] = why
                 continue
             self.stage = stage
+            if stage in _OF_MODELS and not models:
+                started = time.monotonic()
+                models = self._models(own)
+                self.end += time.monotonic() - started  # to make the corpus takes a minute, once
             with self._timed(stage):
                 getattr(self, f"_{stage}")(models)
             yield stage
@@ -117,12 +122,14 @@ class Trial:
         """A moment of the whole time; at least a little is left for what begins late."""
         return max(self.end - (1 - part) * self.options.seconds, time.monotonic() + 0.05 * self.options.seconds)
 
-    def _models(self) -> list[Model]:
+    def _own_models(self) -> list[Model]:
+        """The user's models. UsageError where there are none, and for a model of the corpus that there is not."""
         own = [] if self.options.own is None else list(models_in(self.options.own))
         if unknown := [name for name in self.options.wanted if name not in names()]:
             raise UsageError(f"there is no model {unknown[0]!r} in the corpus", fix=f"it has: {', '.join(names())}")
-        if not {"places", "changes", "misses", "worth"} & set(self.options.only):
-            return []
+        return own
+
+    def _models(self, own: list[Model]) -> list[Model]:
         known = corpus(self.options.wanted, report=self.report)
         self.found.corpus, self.found.skipped = known.version, dict(known.skipped)
         found = own + [Model(member.name, member) for member in known.members]
