@@ -7,10 +7,12 @@ result that nothing in the kernel reads is written so.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from xdsl.ir import SSAValue
 
 from gcomp.analysis.indexing.maps import IndexingMap, d
+from gcomp.analysis.work import element_bytes
 from gcomp.dims import Ranges, Size, product
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.attributes import sizes_of
@@ -80,7 +82,8 @@ def _border(writer: KernelWriter, j: int, op: hlo.PadOp, axis: int, first: Size,
     access = frame.access(shape, [*before, own + first, *after])
     padding = writer.elements(frame)(op.padding_value, frame.access((), ()))
     writer.store(j, frame, access, b.broadcast(padding, (block,)))
-    return writer.step((product(outer),))
+    moved = product([*within[:axis], run, element_bytes(op.result.type)])
+    return replace(writer.step((product(outer),)), moved=moved)
 
 
 __all__ = ["borders", "pads_of", "place_within", "surrounded"]
