@@ -14,7 +14,7 @@ from gcomp.ir.locations import where
 from gcomp.ir.program import Program
 from gcomp.lowering.signatures import check_entry, host_step, match_donations, plan_value, signature_of
 from gcomp.lowering.xla.export import export
-from gcomp.lowering.xla.meshes import carry_weights, mesh_of_program
+from gcomp.lowering.xla.meshes import carry_weights, constrain, mesh_of_program
 from gcomp.lowering.xla.options import options_for
 from gcomp.lowering.xla.segments import Part, cut
 from gcomp.lowering.xla.survey import survey
@@ -32,6 +32,7 @@ def lower(program: Program, target: str = "xla:cpu", options: dict[str, Json] | 
     mesh = mesh_of_program(program)
     if mesh:
         program = program.clone()
+        constrain(program)
         carry_weights(program)
     steps = cut(program)
     if mesh and len(steps) > 1:

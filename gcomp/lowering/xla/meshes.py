@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from gcomp.errors import UnsupportedError
 from gcomp.ir import sdy
+from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
 from gcomp.ir.native import WeightOp
 from gcomp.ir.program import Program
 from gcomp.ir.types import rank_of
 from gcomp.runtime.plan import MeshAxis
 from gcomp.sharding import Sharding
+
+_SCOPES = (FuncOp, hlo.IfOp, hlo.CaseOp, hlo.WhileOp, sdy.ManualComputationOp)
+"""Ops whose regions hold values that may lie anywhere; bodies of folds are said by what they apply."""
 
 
 def mesh_of_program(program: Program) -> tuple[MeshAxis, ...]:
@@ -26,6 +31,21 @@ def mesh_of_program(program: Program) -> tuple[MeshAxis, ...]:
     if not meshes and sdy.is_sharded(program.module):
         raise UnsupportedError("The program has shardings, and no mesh.", fix="Declare it: sdy.mesh @mesh = <[...]>.")
     return tuple(MeshAxis(axis.name, axis.size) for mesh in meshes for axis in mesh.axes)
+
+
+def constrain(program: Program) -> None:
+    """Say by constraints what ops say of their results: exported ops have no attributes."""
+    for op in list(program.ops()):
+        said = op.attributes.get(sdy.SHARDING)
+        if not isinstance(said, sdy.ShardingPerValueAttr) or not isinstance(op.parent_op(), _SCOPES):
+            continue
+        b = Builder(program, InsertPoint.after(op))
+        for result, sharding in zip(op.results, said.data, strict=True):
+            if sharding != Sharding.open(sharding.mesh, sharding.rank):
+                uses = tuple(result.uses)
+                constraint = b.emit(sdy.ShardingConstraintOp, result, sharding=sdy.ShardingAttr(sharding))
+                for use in uses:
+                    use.operation.operands[use.index] = constraint
 
 
 def carry_weights(program: Program) -> None:

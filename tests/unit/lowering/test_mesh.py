@@ -127,6 +127,29 @@ def test_a_training_step(tmp_path: Path) -> None:
     assert held == 3 * parameters // 2 + (4 * 64 * 16 + labels) // 4 + 8
 
 
+SAID = """sdy.mesh @mesh = <["data"=8]>
+func.func @main(%x: tensor<16x4xf32> {gcomp.name = "x"}) -> (tensor<16x4xf32> {gcomp.name = "y"}, tensor<4xf32> {gcomp.name = "z"}) {
+  %0 = stablehlo.tanh %x {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"data"}, {}]>]>} : tensor<16x4xf32>
+  %c = stablehlo.constant dense<0.0> : tensor<f32>
+  %1 = stablehlo.reduce(%0 init: %c) applies stablehlo.add across dimensions = [0] : (tensor<16x4xf32>, tensor<f32>) -> tensor<4xf32>
+  return %0, %1 : tensor<16x4xf32>, tensor<4xf32>
+}"""  # noqa: E501
+
+
+def said_by_ops() -> tuple[list[Array], str, str]:
+    model = gcomp.compile(SAID, target="xla:cpu")
+    results = [np.asarray(value) for value in model(np.ones((16, 4), np.float32))]
+    return results, model.text(), model._executor.partitioned({})  # pyright: ignore
+
+
+def test_what_ops_say_of_their_results_is_told_to_xla() -> None:
+    (y, z), text, partitioned = on_devices(said_by_ops)
+    close(y, np.tanh(np.ones((16, 4), np.float32)))
+    close(z, 16 * np.tanh(np.ones(4, np.float32)))
+    assert text.count("sdy.sharding_constraint") == 1
+    assert "f32[2,4]" in partitioned and "all-reduce" in partitioned
+
+
 def whole_numbers() -> tuple[Array, Array, Array]:
     """An i64 too large for 32 bits and a rank-0 input, on a mesh."""
     text = """func.func @main(%x: tensor<8xi64> {gcomp.name = "x"}, %c: tensor<i64> {gcomp.name = "c"}) -> (tensor<8xi64> {gcomp.name = "y"}) {
