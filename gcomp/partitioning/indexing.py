@@ -38,9 +38,11 @@ def scatter(op: hlo.ScatterOp, draft: Draft) -> None:
     operand are left out; updates along scatter dimensions are parts of a sum, if the body is a sum."""
     n, count = op.dimensions, len(op.inputs)
     inputs, updates = range(count), range(count + 1, 2 * count + 1)
-    for dim in n.scatter_dims_to_operand_dims:
+    # An inserted dimension that no index is of has its updates at its first element: on one device alone.
+    for dim in {*n.scatter_dims_to_operand_dims, *n.inserted_window_dims}:
         slots = [*[(t, dim) for t in inputs], *[draft.result(dim, i) for i in inputs]]
-        draft.tie(slots, Kind.PASS_THROUGH if dim in n.inserted_window_dims else Kind.NEED_REPLICATION)
+        looked_up = dim in n.inserted_window_dims and dim in n.scatter_dims_to_operand_dims
+        draft.tie(slots, Kind.PASS_THROUGH if looked_up else Kind.NEED_REPLICATION)
     window = {k for k in range(len(draft.shapes[updates[0]])) if k in n.update_window_dims}
     scattered = [k for k in range(len(draft.shapes[updates[0]])) if k not in window]
     axes = [j for j in range(len(draft.shapes[count])) if j != n.index_vector_dim]

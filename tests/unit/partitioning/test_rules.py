@@ -103,6 +103,24 @@ def test_parts_of_many_random_ops_make_the_whole() -> None:
     assert found.wrong == [] and found.programs > 30_000
 
 
+def test_updates_at_the_first_element_stay_on_one_device() -> None:
+    program = Program.parse("""func.func @main(%x: tensor<4x6xf32>, %i: tensor<8x1xi32>, %u: tensor<8xf32>)
+        -> tensor<4x6xf32> {
+      %0 = "stablehlo.scatter"(%x, %i, %u) <{scatter_dimension_numbers = #stablehlo.scatter<
+          inserted_window_dims = [0, 1], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}> ({
+      ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+        %s = stablehlo.add %a, %b : tensor<f32>
+        stablehlo.return %s : tensor<f32>
+      }) : (tensor<4x6xf32>, tensor<8x1xi32>, tensor<8xf32>) -> tensor<4x6xf32>
+      return %0 : tensor<4x6xf32>
+    }""")
+    each = next(o for o in program.block.ops if o.name == "stablehlo.scatter")
+    rule = rule_of(each)
+    assert rule is not None and check_rule(each, rule, Seeded(0)).wrong == []
+    looser = rule.changed({1: Factor(6)})
+    assert check_rule(each, looser, Seeded(0)).wrong != []
+
+
 def test_an_argmax_is_combined_by_its_own_body() -> None:
     program = Program.parse("""
     func.func @main(%x: tensor<3x8xf32>, %i: tensor<3x8xi32>, %lo: tensor<f32>, %z: tensor<i32>)
