@@ -17,10 +17,10 @@ from itertools import combinations, product
 from typing import Any, cast
 
 import numpy as np
-from xdsl.ir import Block, Operation
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
-from gcomp.dtypes import dtype_of
+from gcomp.dtypes import bit_width, dtype_of, is_float
 from gcomp.errors import GcompError
 from gcomp.exactness import Exactness
 from gcomp.ir import chlo
@@ -28,7 +28,7 @@ from gcomp.ir import stablehlo as hlo
 from gcomp.ir.attributes import encode
 from gcomp.ir.native import DimOp, WeightOp
 from gcomp.ir.op import GraphOp
-from gcomp.ir.stablehlo.reduction import COMMUTATIVE
+from gcomp.ir.stablehlo.reduction import COMMUTATIVE, applied_op
 from gcomp.ir.structures import GatherDimensions, ScatterDimensions
 from gcomp.ir.types import dtype_text, static_shape, with_shape
 from gcomp.ir.walking import captures
@@ -82,6 +82,8 @@ def check_rule(op: Operation, rule: ShardingRule, choices: Choices, found: Check
         summed = any(rule.factors[f].kind is Kind.REDUCTION for f in cut)
         if any(rule.factors[f].combine == "body" for f in cut):
             continue  # what its init values must be is not known
+        if summed and any(_is_coarse(v) for v in op.results):
+            continue  # sums of whole numbers are rounded, and so depend on their order
         for mode in ("whole",) if summed or isinstance(op, _SUMS) else ("whole", "edges"):
             args = [value_for(dtype_text(v.type), static_shape(v) or (), choices, mode) for v in op.operands]
             args = _with_neutral(op, args)
@@ -235,11 +237,16 @@ def _joined(rule: ShardingRule, cut: Cut, kept: Sequence[int], i: int, parts: Ma
     return whole.reshape([math.prod(next(rest) for _ in each) for each in dims])
 
 
+def _is_coarse(value: SSAValue) -> bool:
+    text = dtype_text(value.type)
+    return is_float(text) and bit_width(text) < 16
+
+
 def _with_neutral(op: Operation, args: list[Array]) -> list[Array]:
     """Init values that change nothing, as the specification demands of them."""
-    if not isinstance(op, hlo.ReduceOp) or (applied := op.applied()) is None:
+    if not isinstance(op, hlo.ReduceOp) or (applied := applied_op(op.body)) is None:
         return args
-    text = dtype_text(op.inputs[0].type)
+    text = dtype_text(op.init_values[0].type)
     unit = NEUTRAL[applied](text)
     return args if unit is None else [args[0], np.asarray(unit).astype(dtype_of(text))]
 
