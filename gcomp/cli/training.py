@@ -16,8 +16,19 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from rich.table import Table
 
 import gcomp
-from gcomp.cli.arguments import Checks, Constants, Dims, Links, NoNative, Structures, Target, Threads
-from gcomp.cli.options import Source, check_writable, read_arrays, source_of, write_file
+from gcomp.cli.arguments import (
+    Checks,
+    Constants,
+    Dims,
+    Links,
+    MeshOption,
+    NoNative,
+    Shardings,
+    Structures,
+    Target,
+    Threads,
+)
+from gcomp.cli.options import Source, check_writable, pairs, read_arrays, source_of, write_file
 from gcomp.errors import CheckError, UsageError
 from gcomp.options import DEFAULT_TARGET
 from gcomp.runtime.stateful import StatefulModel
@@ -45,6 +56,8 @@ class StepOptions:
     freeze: Sequence[str]
     train_mode: bool
     checks: str | None = None
+    mesh: str | None = None
+    shardings: Mapping[str, str] | None = None
 
 
 def train_step_command(model: Path, artifact: Path, target: str, source: Source, options: StepOptions) -> None:
@@ -66,7 +79,7 @@ def train_step_command(model: Path, artifact: Path, target: str, source: Source,
             trainable=options.trainable or ("*",), train_mode=options.train_mode, **source.keywords(),
         )  # fmt: skip
         compiled = compile(
-            step.program, target=target, checks=options.checks or (),
+            step.program, target=target, checks=options.checks or (), mesh=options.mesh, shardings=options.shardings,
             progress=lambda what: progress.update(task, description=f"compiling: {what}"),
         )  # fmt: skip
         progress.update(task, description=f"writing {artifact}")
@@ -309,6 +322,8 @@ def train_step(
     ] = False,
     check: Checks = None,
     target: Target = DEFAULT_TARGET,
+    mesh: MeshOption = None,
+    sharding: Shardings = None,
     dim: Dims = None,
     structure: Structures = None,
     constant: Constants = None,
@@ -326,8 +341,9 @@ def train_step(
     (docs/guides/train_step.md).
     """
     options = StepOptions(
-        loss, optimizer, schedule, clip, of, labels, metric or [], train or [], freeze or [], train_mode, check
-    )
+        loss, optimizer, schedule, clip, of, labels, metric or [], train or [], freeze or [], train_mode, check,
+        mesh, pairs(sharding, "--sharding") if sharding else None,
+    )  # fmt: skip
     train_step_command(model, output, target, source_of(model, dim, structure, constant, allow_links), options)
 
 

@@ -153,3 +153,26 @@ def test_nothing_is_left_where_a_process_dies(folder: Path, victim: str) -> None
     if victim == "a process":
         assert code == 1 and "process 1 of 2 was ended by signal 9" in err and "another process is gone" in err
     wait_for(lambda: not any(Path(f"/proc/{pid}").exists() for pid in found))
+
+
+def test_a_step_for_a_mesh_trains_as_on_one_device(tmp_path: Path) -> None:
+    digits = Path(__file__).parents[3] / "examples" / "digits"
+    with np.load(digits / "heldout.npz") as file:
+        np.savez(tmp_path / "data.npz", images=file["images"][:96], labels=file["labels"][:96])
+    losses = list[float]()
+    for name, options in (("one", ()), ("mesh", ("--mesh", "data=4", "--sharding", "images=data"))):
+        command = (
+            "train-step",
+            str(digits / "digits.onnx"),
+            "--target",
+            "xla:cpu",
+            "--train-mode",
+            "--dim",
+            "batch=32",
+        )
+        made = start(tmp_path, *command, "-o", f"{name}.gcomp", *options)
+        assert ended(made)[0] == 0
+        code, out, err = ended(start(tmp_path, "train", f"{name}.gcomp", "--data", "data.npz", "--epochs", "1"))
+        assert code == 0
+        losses.append(float((out + err).split("3 steps: loss ")[1].split()[0]))
+    assert losses[0] == pytest.approx(losses[1], rel=1e-4)
