@@ -29,7 +29,8 @@ MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagrap
 """torch's modes say how long TorchInductor may search; gcomp compiles in one way for all of them."""
 
 _OWN = ("fallback", "index_checks")
-_DECIDED = ("dims", "structures", "constants", "verify_inputs", "donate", "fetch", "buckets", "prepare")
+_DECIDED = ("dims", "structures", "constants", "verify_inputs", "donate", "fetch", "buckets", "prepare", "mesh",
+            "shardings")  # fmt: skip
 """Options of `gcomp.compile` that a captured graph decides."""
 OPTIONS = (*_OWN, *Options.names(_DECIDED))
 

@@ -101,8 +101,8 @@ def bench(
       gcomp bench model.onnx --against ort,openvino --threads 2 --dim batch=1,8 --plot latency.svg
 
     Engines run in turn, round after round; times are compared within rounds, and come with 95 % bounds. An engine whose
-    answer differs, or that does not take the model, is named and left out. Load time and memory are of fresh processes;
-    gcomp loads an artifact there. torch and jax run the file, or what the factory makes: code that is the file's own.
+    answer differs, or that does not take the model, is named and left out. Load time and memory are of fresh processes,
+    in which artifacts are loaded. torch and jax run the file, or what the factory makes: code that is the file's own.
     """
     cores = sorted(os.sched_getaffinity(0))
     count = len(cores) if threads is None else threads

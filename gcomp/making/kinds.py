@@ -156,8 +156,8 @@ def plan_of(kind: str, name: str, folder: Path, domain: str = "com.example") -> 
     """What a change of a kind needs. UsageError for another kind, and where a file is there already."""
     if kind not in KINDS:
         raise UsageError(f"there is no kind {kind!r}", fix=f"kinds are: {', '.join(KINDS)}")
-    if not folder.is_dir():
-        raise UsageError(f"{folder} is not a folder", fix="make it first")
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"{folder} is not a folder", fix="name another one (--output)")
     plan = KINDS[kind](names_of(name, domain), folder)
     if taken := [made.path for made in plan.files if not made.changes and made.path.exists()]:
         raise UsageError(f"{taken[0]} is there already", fix="take another name, or another folder (--output)")

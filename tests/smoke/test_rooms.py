@@ -183,11 +183,55 @@ def ir() -> bool:
     return Program.parse(program().text()).text() == program().text()
 
 
+def corpus() -> bool:
+    from gcomp.corpus.entries import names
+
+    return len(names()) == 40
+
+
+def making() -> bool:
+    from gcomp.making.kinds import plan_of
+
+    return any(made.path.suffix == ".py" for made in plan_of("pass", "my-pass", Path("nowhere")).files)
+
+
+def measuring() -> bool:
+    from gcomp.measuring.timing import ratio
+
+    return ratio(np.array([2.0, 4.0, 2.0]), np.array([1.0, 2.0, 1.0])).median == 2.0
+
+
+def partitioning() -> bool:
+    from gcomp.partitioning.table import rule_of
+
+    (op,) = [op for op in program().ops() if op.name == "stablehlo.tanh"]
+    return rule_of(op) is not None
+
+
+def report() -> bool:
+    from gcomp.report.building import report_of
+
+    return "<html" in report_of(program().bind({"n": 3}), target="cpu").page()
+
+
+def sharding() -> bool:
+    from gcomp.sharding.text import read_mesh, read_sharding
+
+    return read_sharding("data,*", "mesh", 2).rank == 2 and read_mesh("data=2,model=4").size == 8
+
+
+def trying() -> bool:
+    from gcomp.trying.subject import subject_of
+
+    return subject_of("canonicalize").name == "canonicalize"
+
+
 ROOMS: dict[str, Callable[..., bool]] = {
     look.__name__: look
     for look in (
-        analysis, autodiff, cli, decompositions, dims, frontends, ir, judging, lowering, memory, ops,
-        padding, pairs, passes, reference, runtime, stages, targets, tensors, training,
+        analysis, autodiff, cli, corpus, decompositions, dims, frontends, ir, judging, lowering, making, measuring,
+        memory, ops, padding, pairs, partitioning, passes, reference, report, runtime, sharding, stages, targets,
+        tensors, training, trying,
     )
 } | {"testing": checking}  # fmt: skip
 """Folder -> what must hold of it."""

@@ -22,13 +22,14 @@ _SCOPES = (FuncOp, hlo.IfOp, hlo.CaseOp, hlo.WhileOp, sdy.ManualComputationOp)
 
 def mesh_of_program(program: Program) -> tuple[MeshAxis, ...]:
     """The mesh that a program is for; none where it says nothing of devices."""
-    meshes = list(dict.fromkeys(mesh for mesh in sdy.all_meshes(program.module) if mesh.axes))
+    declared = list(dict.fromkeys(sdy.all_meshes(program.module)))
+    meshes = [mesh for mesh in declared if mesh.axes]  # one without axes is a single device, as callbacks have it
     if len(meshes) > 1:
         raise UnsupportedError(
             "The program has shardings on several meshes.", why=f"They are {' and '.join(m.text() for m in meshes)}.",
             fix="Write them on one mesh, with an axis for each part that is cut apart.",
         )  # fmt: skip
-    if not meshes and sdy.is_sharded(program.module):
+    if not declared and sdy.is_sharded(program.module):
         raise UnsupportedError("The program has shardings, and no mesh.", fix="Declare it: sdy.mesh @mesh = <[...]>.")
     return tuple(MeshAxis(axis.name, axis.size) for mesh in meshes for axis in mesh.axes)
 

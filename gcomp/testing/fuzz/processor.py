@@ -52,11 +52,11 @@ def _threads(program: Program) -> Model:
 
 @contextmanager
 def _share_at(work: int) -> Generator[None]:
-    before, entry.SMALL = entry.SMALL, work
+    before, entry.SHARED_WORK = entry.SHARED_WORK, work
     try:
         yield
     finally:
-        entry.SMALL = before
+        entry.SHARED_WORK = before
 
 
 class _Kept:

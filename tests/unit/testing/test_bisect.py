@@ -46,6 +46,7 @@ class _Fixed:
 
     name = "fixed"
     exactness = WRONG["max and min swapped"][0].exactness
+    places_values = False
 
     def __init__(self, result: Program) -> None:
         self.result = result
