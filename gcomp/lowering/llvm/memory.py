@@ -294,7 +294,7 @@ def rise(value: SSAValue) -> int | None:
     if isinstance(op, tile.IotaOp):
         return int(op.axis == 0)
     if isinstance(op, tile.BroadcastOp):
-        return rise(op.operand) if static_shape(op.operand)[0] == shape[0] else 0
+        return rise(op.operand) if static_shape(op.operand)[:1] == shape[:1] else 0
     if not isinstance(op, tile.ElementwiseOp) or op.function_name not in ("add", "subtract", "multiply"):
         return None
     first, second = map(rise, op.operands)

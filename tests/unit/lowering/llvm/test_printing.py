@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 from xdsl.dialects.builtin import f32, f64, i32, i64
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, Block, SSAValue
 
 from gcomp.dtypes import DTYPES, dtype_of, is_narrow_float
 from gcomp.ir.types import ELEMENT_TYPES
 from gcomp.lowering.llvm.codegen import Module, compile_image
+from gcomp.lowering.llvm.memory import rise
 from gcomp.lowering.llvm.printing import is_sequential, print_kernel
 from gcomp.lowering.tiles.build import TileBuilder
 from gcomp.lowering.tiles.evaluate import Memory
@@ -420,3 +421,11 @@ def test_rounding_is_never_given_up() -> None:
     assert not any(flag in text for flag in ("fast", "contract", "reassoc", "nnan", "ninf", "nsz", "arcp", "afn"))
     x = np.full(8, 1 + 2.0**-30)
     assert machine(made, [1], [x, x * 0], HERE[-1].bits)[1].tolist() == (x * x + x).tolist()
+
+
+def test_positions_that_repeat_one_do_not_rise() -> None:
+    b = TileBuilder(Block(), i32)
+    one = b.add(b.program_id(0), b.position(3))
+    rows = b.add(b.multiply(b.iota(4, 0, 2), b.position(5)), b.iota(2, 1, 2))
+    assert rise(b.broadcast(one, (4, 2))) == 0
+    assert rise(b.add(b.broadcast(one, (4, 2)), rows)) == 5
