@@ -95,8 +95,12 @@ def _multiply(w: Writer, a: Lanes, b: Lanes) -> Lanes | None:
 
 
 def _power(multiple: int) -> int:
-    """The greatest power of two in a product, which stays where the product wraps around."""
-    return multiple & -multiple
+    """The greatest power of two in a product, which stays where the product wraps around; one that says enough where
+    many factors, as in the powers of a number, would make it as long as memory."""
+    return min(multiple & -multiple, _MOST_MULTIPLE)
+
+
+_MOST_MULTIPLE = 1 << 62
 
 
 def _within(a: Lanes, b: Lanes) -> int | None:

@@ -14,9 +14,12 @@ from xdsl.ir import Attribute, Block, SSAValue
 
 from gcomp.dtypes import DTYPES, dtype_of, is_narrow_float
 from gcomp.ir.types import ELEMENT_TYPES
+from gcomp.lowering.llvm import arithmetic
 from gcomp.lowering.llvm.codegen import Module, compile_image
+from gcomp.lowering.llvm.lanes import uniform
 from gcomp.lowering.llvm.memory import rise
 from gcomp.lowering.llvm.printing import is_sequential, print_kernel
+from gcomp.lowering.llvm.writer import Writer
 from gcomp.lowering.tiles.build import TileBuilder
 from gcomp.lowering.tiles.evaluate import Memory
 from gcomp.lowering.tiles.evaluate import run as evaluated
@@ -429,3 +432,11 @@ def test_positions_that_repeat_one_do_not_rise() -> None:
     rows = b.add(b.multiply(b.iota(4, 0, 2), b.position(5)), b.iota(2, 1, 2))
     assert rise(b.broadcast(one, (4, 2))) == 0
     assert rise(b.add(b.broadcast(one, (4, 2)), rows)) == 5
+
+
+def test_the_power_of_an_even_number_is_a_multiple_of_no_number_without_end() -> None:
+    w = Writer()
+    found = uniform("i32", "%x", multiple=2)
+    for _ in range(100):
+        found = arithmetic.apply(w, "multiply", [found, found])
+    assert 1 < found.multiple < 1 << 64
