@@ -21,6 +21,8 @@ import numpy as np
 
 from benchmarks.sweep import sweep
 from benchmarks.workloads import Arrays, aligned, cache_directory
+from gcomp.errors import UnsupportedError
+from gcomp.measuring.engines import OpenVino
 from gcomp.measuring.timing import Timing, geometric_mean, interleave, ratio
 
 TOLERANCE = 1e-4
@@ -68,15 +70,12 @@ def openvino(path: Path, feeds: Arrays, threads: int) -> Run | None:
     """A call of OpenVINO in f32; None where it is not installed, or does not take the model."""
     if importlib.util.find_spec("openvino") is None:
         return None
-    import openvino
-
-    options = {"INFERENCE_NUM_THREADS": threads, "INFERENCE_PRECISION_HINT": "f32"}
     try:
-        request = openvino.Core().compile_model(path, "CPU", options).create_infer_request()
-    except RuntimeError as error:
-        print(f"{path.stem}: OpenVINO refuses it: {str(error).splitlines()[-1]}", file=sys.stderr)
+        engine = OpenVino(str(path), threads)
+    except UnsupportedError as error:
+        print(f"{path.stem}: OpenVINO refuses it: {error.why}", file=sys.stderr)
         return None
-    return lambda: request.infer(feeds)
+    return lambda: engine(feeds)
 
 
 def measure(name: str, rounds: int, threads: int) -> dict[str, Timing]:

@@ -94,13 +94,14 @@ def _multiply(w: Writer, a: Lanes, b: Lanes) -> Lanes | None:
     return Lanes(a.dtype, a.count, base=base, stride=a.stride * b.number, multiple=_power(a.multiple * b.multiple))
 
 
+_MOST_MULTIPLE = 1 << 62
+"""What a position is known to be a multiple of, at most."""
+
+
 def _power(multiple: int) -> int:
     """The greatest power of two in a product, which stays where the product wraps around; one that says enough where
     many factors, as in the powers of a number, would make it as long as memory."""
     return min(multiple & -multiple, _MOST_MULTIPLE)
-
-
-_MOST_MULTIPLE = 1 << 62
 
 
 def _within(a: Lanes, b: Lanes) -> int | None:
