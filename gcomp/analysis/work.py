@@ -5,7 +5,7 @@ Symbolic sizes count as what `Nominal` binds them to: a cost model compares prog
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any, TypeVar
@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from gcomp import dims
-from gcomp.dims import Ranges, Size, symbols_of
+from gcomp.dims import Ranges, Size, product, symbols_of
 from gcomp.dtypes import bit_width
 from gcomp.errors import InternalError
 from gcomp.ir import chlo
@@ -70,10 +70,39 @@ class Nominal:
         """How many elements a tensor has."""
         return prod(self.size(s) for s in shape_of(value))
 
+    def largest(self, values: Iterable[SSAValue]) -> int:
+        """The elements of the largest of some values; 0 without tensors."""
+        return max((self.elements(v) for v in values if is_tensor(v.type)), default=0)
+
     def bytes(self, value: SSAValue | Attribute) -> int:
         """How many bytes a tensor takes in memory; nothing for values that are not tensors."""
         type = value.type if isinstance(value, SSAValue) else value
         return element_bytes(type) * self.elements(type) if is_tensor(type) else 0
+
+
+@dataclass(frozen=True)
+class Formulas:
+    """Sizes as they stand: work that a call's sizes decide."""
+
+    nominal: Nominal
+    """Which of several values is the largest."""
+
+    def size(self, size: Size) -> Size:
+        """The size itself."""
+        return size
+
+    def elements(self, value: SSAValue | Attribute) -> Size:
+        """How many elements a tensor has."""
+        return product(shape_of(value))
+
+    def largest(self, values: Iterable[SSAValue]) -> Size:
+        """The elements of the value that is the largest in nominal sizes; 0 without tensors."""
+        tensors = [v for v in values if is_tensor(v.type)]
+        return self.elements(max(tensors, key=self.nominal.elements)) if tensors else 0
+
+
+Sizes = Nominal | Formulas
+"""What sizes count as."""
 
 
 def element_bytes(type: Attribute) -> int:
@@ -93,9 +122,13 @@ def flops_per_element(op: Operation) -> int:
 
 def anchor_flops(op: Operation, nominal: Nominal) -> int:
     """Arithmetic of a whole op that combines elements: the terms of its sums, twice where they are products."""
+    return nominal.size(_anchor(op, nominal))
+
+
+def _anchor(op: Operation, sizes: Sizes) -> Size:
     if not isinstance(op, GraphOp):
-        return _by_operand(op, nominal)  # a call, or a launch: it is in no kernel
-    return _row(_ANCHORS, op)(op, nominal)
+        return _by_operand(op, sizes)  # a call, or a launch: it is in no kernel
+    return _row(_ANCHORS, op)(op, sizes)
 
 
 def _row(table: Mapping[type[Operation], T], op: Operation) -> T:
@@ -106,48 +139,58 @@ def _row(table: Mapping[type[Operation], T], op: Operation) -> T:
 
 def flops_of(op: Operation, nominal: Nominal) -> int:
     """Arithmetic of a whole op by itself; none of what has no results."""
+    return nominal.size(_flops(op, nominal))
+
+
+def flops_formula(op: Operation, nominal: Nominal) -> Size:
+    """As `flops_of`, in the sizes of a call; nominal ones decide which operand is the largest."""
+    return _flops(op, Formulas(nominal))
+
+
+def _flops(op: Operation, sizes: Sizes) -> Size:
     if not op.results:
         return 0
     if role_of(op) in PER_ELEMENT:
-        return flops_per_element(op) * nominal.elements(op.results[0])
-    return anchor_flops(op, nominal)
+        return flops_per_element(op) * sizes.elements(op.results[0])
+    return _anchor(op, sizes)
 
 
-def _contraction(op: hlo.DotGeneralOp, nominal: Nominal) -> int:
-    sides = shape_of(op.lhs)
-    contracted = op.dimensions.lhs_contracting_dimensions
-    return 2 * nominal.elements(op.results[0]) * prod(nominal.size(sides[i]) for i in contracted)
+def _contraction(op: hlo.DotGeneralOp, sizes: Sizes) -> Size:
+    contracted = (shape_of(op.lhs)[i] for i in op.dimensions.lhs_contracting_dimensions)
+    return 2 * sizes.elements(op.results[0]) * product(map(sizes.size, contracted))
 
 
-def _convolution(op: hlo.ConvolutionOp | hlo.DynamicConvOp, nominal: Nominal) -> int:
-    numbers = op.dimension_numbers.data
-    kernel = shape_of(op.rhs)
-    features = nominal.size(kernel[numbers.kernel_output_feature_dimension])
-    return 2 * nominal.elements(op.results[0]) * (nominal.elements(op.rhs) // max(1, features))
+def _convolution(op: hlo.ConvolutionOp | hlo.DynamicConvOp, sizes: Sizes) -> Size:
+    features = op.dimension_numbers.data.kernel_output_feature_dimension
+    terms = (size for i, size in enumerate(shape_of(op.rhs)) if i != features)
+    return 2 * sizes.elements(op.results[0]) * product(map(sizes.size, terms))
 
 
-def _window(op: hlo.ReduceWindowOp, nominal: Nominal) -> int:
-    return nominal.elements(op.results[0]) * prod(op.value("window_dimensions"))
+def _window(op: hlo.ReduceWindowOp, sizes: Sizes) -> Size:
+    return sizes.elements(op.results[0]) * prod(op.value("window_dimensions"))
 
 
-def _sort(op: Operation, nominal: Nominal) -> int:
-    count = max((nominal.elements(v) for v in op.operands), default=0)
-    return count * max(1, count.bit_length())
+def _sort(op: Operation, sizes: Sizes) -> Size:
+    nominal = sizes if isinstance(sizes, Nominal) else sizes.nominal
+    return sizes.largest(op.operands) * max(1, nominal.largest(op.operands).bit_length())
 
 
-def _composite(op: hlo.CompositeOp, nominal: Nominal) -> int:
+def _composite(op: hlo.CompositeOp, sizes: Sizes) -> Size:
     """What its decomposition does: an attention has two products, which none of its operands shows."""
     function = op.function()
     if function is None:
-        return _by_operand(op, nominal)
-    return sum(flops_of(inner, nominal) for inner in function.body.block.ops)
+        return _by_operand(op, sizes)
+    total: Size = 0
+    for inner in function.body.block.ops:
+        total = total + _flops(inner, sizes)
+    return total
 
 
-def _by_operand(op: Operation, nominal: Nominal) -> int:
-    return max((nominal.elements(v) for v in op.operands if is_tensor(v.type)), default=0)
+def _by_operand(op: Operation, sizes: Sizes) -> Size:
+    return sizes.largest(op.operands)
 
 
-_ANCHORS: Mapping[type[Operation], Callable[[Any, Nominal], int]] = {
+_ANCHORS: Mapping[type[Operation], Callable[[Any, Sizes], Size]] = {
     hlo.CompositeOp: _composite,
     hlo.DotGeneralOp: _contraction,
     hlo.ConvolutionOp: _convolution,

@@ -15,7 +15,7 @@ from typing import Any, Generic, cast
 
 from xdsl.ir import Block, Operation, SSAValue
 
-from gcomp.analysis.work import Nominal, anchor_flops, element_bytes, flops_per_element
+from gcomp.analysis.work import Nominal, element_bytes, flops_formula
 from gcomp.dims import DimLimitError, Size, parse, product
 from gcomp.errors import UnsupportedError, VerificationError
 from gcomp.ir import stablehlo as hlo
@@ -307,7 +307,9 @@ class Lowering(Generic[K]):
             offset += -(-high // ALIGNMENT) * ALIGNMENT
         self.scratch = max(self.scratch, offset - self.end)
         # Of several kernels the first computes nearly all.
-        flops = self._flops(op)
+        flops: Size = 0
+        for inner in op.block.ops:
+            flops = flops + flops_formula(inner, self.nominal)
         for step, kernel in zip(scheduled.steps, made.kernels, strict=True):
             self.programs[kernel] = step.kernel
             if step.copies and all(self.buffer(op.operands[i]) == results[j] for i, j in step.copies):
@@ -333,21 +335,6 @@ class Lowering(Generic[K]):
         if binding.kind == "input":
             return self.buffer(op.operands[binding.index])
         return (results if binding.kind == "output" else spaces)[binding.index]
-
-    def _flops(self, op: LaunchOp) -> Size:
-        """Arithmetic: of single elements and of products as a formula of sizes, of other ops in nominal sizes."""
-        flops: Size = 0
-        for inner in op.block.ops:
-            if not inner.results:
-                continue
-            if role_of(inner) in PER_ELEMENT:
-                flops = flops + flops_per_element(inner) * product(shape_of(inner.results[0]))
-            elif isinstance(inner, hlo.DotGeneralOp):
-                terms = [shape_of(inner.lhs)[k] for k in inner.dimensions.lhs_contracting_dimensions]
-                flops = flops + 2 * product((*shape_of(inner.result), *terms))
-            else:
-                flops = flops + anchor_flops(inner, self.nominal)
-        return flops
 
     # ---- control flow ----
 
