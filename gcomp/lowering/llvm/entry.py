@@ -7,6 +7,11 @@ outputs (addresses), the symbols (values), and a function that calls the host, w
 the call's number in the order of steps, and where the addresses of what it reads and writes are, and gives 0. With
 anything else the entry ends, and gives that. Sizes, grids and the addresses of buffers are computed from these.
 A launch that is worth it is shared among the pool's threads; so are large copies and fills.
+
+A launch that is repeated reads the same weights again, as a step of a recurrent layer does. Where they are about as
+large as a cache, going through them from the front each time finds none: what is read next is what has been thrown out.
+So every other time programs run from the last to the first, and begin with what was read last. Programs do not depend
+on each other: no bit depends on their order.
 """
 
 from __future__ import annotations
@@ -14,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
-from gcomp.dims import Size, ceildiv, dmin, parse
+from gcomp.dims import Size, ceildiv, dmin, parse, product
 from gcomp.lowering.llvm.sizes import Sizes
 from gcomp.lowering.llvm.writer import Writer
 from gcomp.records import record
@@ -25,6 +30,10 @@ from gcomp.runtime.strict_json import Json
 ENTRY = "gcomp_entry"
 CHUNK = 1 << 16
 """Bytes that a thread copies or fills at a time."""
+TURNED = 1 << 20
+"""Bytes that a launch in a loop moves from which on its programs run forwards and backwards in turn."""
+LEAST_TURNED = 1 << 13
+"""Bytes that each program of such a launch moves, at least, so that calling them one by one costs nothing."""
 
 
 @record
@@ -67,6 +76,9 @@ class _Entry:
         self._slots = max([3, *counts])
         self._hook = begin + len(segment.symbols)
         self._called = 0
+        self._depth = 0
+        self._turned: list[str] = []
+        """The kernels of launches whose programs run forwards and backwards in turn, one for each launch."""
 
     def text(self, name: str) -> str:
         """The whole module."""
@@ -77,13 +89,15 @@ class _Entry:
             f"define i64 @{name}(ptr %call) #0 {{",
             "entry:",
             f"  %slots = alloca [{self._slots} x i64], align 64",
+            *[f"  %turn{n} = alloca i1\n  store i1 false, ptr %turn{n}" for n in range(len(self._turned))],
             "  %mode = call i64 @gcomp_numbers_begin()",
             *w.lines(),
             "  call void @gcomp_numbers_end(i64 %mode)",
             "  ret i64 0",
             "}",
         ]
-        return "\n".join([*kernels, *w.declared, "", *body, "", _MEMORY.replace("CHUNK", str(CHUNK))])
+        turned = [_BACKWARDS.replace("KERNEL", name) for name in dict.fromkeys(self._turned)]
+        return "\n".join([*kernels, *w.declared, "", *body, "", *turned, _MEMORY.replace("CHUNK", str(CHUNK))])
 
     def block(self, steps: Sequence[Step]) -> None:
         """Do steps in order."""
@@ -124,7 +138,18 @@ class _Entry:
         arguments = [self._argument(value) for value in step.arguments]
         grid = tuple(map(parse, step.grid))
         arguments += [("i64", self.sizes.value(size)) for size in grid]
-        self.call(self._segment.kernels[step.kernel], arguments, grid, parse(step.flops), parse(step.bytes))
+        flops, moved = parse(step.flops), parse(step.bytes)
+        name = f"@{self._segment.kernels[step.kernel]}"
+        function = self._turn(name) if self._depth and _is_turned(product(grid), moved) else name
+        self.call(function, arguments, grid, flops, moved)
+
+    def _turn(self, name: str) -> str:
+        """What runs a kernel's programs: from the first to the last, and the next time the other way."""
+        w, turn = self.w, f"%turn{len(self._turned)}"
+        self._turned.append(name)
+        is_back = w.value(f"load i1, ptr {turn}")
+        w.emit(f"store i1 {w.value(f'xor i1 {is_back}, true')}, ptr {turn}")
+        return w.value(f"select i1 {is_back}, ptr {name}.back, ptr {name}")
 
     def _argument(self, value: Json) -> tuple[str, str]:
         if isinstance(value, int):
@@ -132,9 +157,9 @@ class _Entry:
         return "i64", self.sizes.value(parse(cast(str, value)))
 
     def call(
-        self, name: str, arguments: Sequence[tuple[str, str]], grid: tuple[Size, ...], flops: Size, moved: Size
+        self, function: str, arguments: Sequence[tuple[str, str]], grid: tuple[Size, ...], flops: Size, moved: Size
     ) -> None:
-        """Call a kernel, by all threads of the pool if it is worth it."""
+        """Call a kernel, a function's address, by all threads of the pool if it is worth it."""
         w = self.w
         for n, (type, value) in enumerate(arguments):
             place = w.pure(f"getelementptr i64, ptr %slots, i64 {n}") if n else "%slots"
@@ -142,10 +167,10 @@ class _Entry:
         programs = self.sizes.product(grid)
         pool = "null" if programs in ("0", "1") else self._pool_for(flops, moved)
         if pool == "null":
-            w.emit(f"call void @{name}(ptr %slots, i64 0, i64 {programs})")
+            w.emit(f"call void {function}(ptr %slots, i64 0, i64 {programs})")
             return
         w.declare("gcomp_parallel", "void", ["ptr", "ptr", "ptr", "i64"])
-        w.emit(f"call void @gcomp_parallel(ptr {pool}, ptr @{name}, ptr %slots, i64 {programs})")
+        w.emit(f"call void @gcomp_parallel(ptr {pool}, ptr {function}, ptr %slots, i64 {programs})")
 
     def _pool_for(self, flops: Size, moved: Size) -> str:
         """The pool, or null for work that is too small to share."""
@@ -160,13 +185,13 @@ class _Entry:
         """Set the bytes of a buffer."""
         size = self.bytes(step.buffer)
         where, count = self.address(step.buffer), self.sizes.value(size)
-        self._emit_copy("gcomp_fill", [("ptr", where), ("i64", count), ("i64", str(step.byte))], size)
+        self._emit_copy("@gcomp_fill", [("ptr", where), ("i64", count), ("i64", str(step.byte))], size)
 
     def copy(self, step: Copy) -> None:
         """Copy a buffer: no more than both have, which differs only in branches that other sizes take."""
         size = dmin(self.bytes(step.source), self.bytes(step.target))
         target, source = self.address(step.target), self.address(step.source)
-        self._emit_copy("gcomp_copy", [("ptr", target), ("i64", self.sizes.value(size)), ("ptr", source)], size)
+        self._emit_copy("@gcomp_copy", [("ptr", target), ("i64", self.sizes.value(size)), ("ptr", source)], size)
 
     def _emit_copy(self, name: str, arguments: Sequence[tuple[str, str]], size: Size) -> None:
         self.call(name, arguments, (ceildiv(size, CHUNK),), 0, size)
@@ -195,10 +220,16 @@ class _Entry:
         """Repeat a block."""
 
         def turn(_: str, carried: Sequence[str]) -> Sequence[str]:
-            self.block(step.body)
+            self._repeated(step.body)
             return carried
 
         self.w.loop("0", self.sizes.value(parse(step.count)), 1, [], turn)
+
+    def _repeated(self, steps: Sequence[Step]) -> None:
+        """A block that runs often."""
+        self._depth += 1
+        self.block(steps)
+        self._depth -= 1
 
     def while_(self, step: While) -> None:
         """Repeat a block while a byte is not 0."""
@@ -213,7 +244,7 @@ class _Entry:
             test = w.value(f"icmp ne i8 {byte}, 0")
             w.emit(f"br i1 {test}, label %{body}, label %{after}")
             w.start(body)
-            self.block(step.body)
+            self._repeated(step.body)
         w.emit(f"br label %{head}")
         w.start(after)
 
@@ -243,6 +274,34 @@ _ROWS: Mapping[type[Any], Callable[[_Entry, Any], None]] = {
     Case: _Entry.case, HostCall: _Entry.host,
 }  # fmt: skip
 """Kind of step -> how it is printed."""
+
+
+def _is_turned(programs: Size, moved: Size) -> bool:
+    """Whether the programs of a launch in a loop should run forwards and backwards in turn."""
+    return (
+        isinstance(programs, int)
+        and isinstance(moved, int)
+        and programs > 1
+        and moved >= max(TURNED, LEAST_TURNED * programs)
+    )
+
+
+_BACKWARDS = """\
+define internal void KERNEL.back(ptr %args, i64 %begin, i64 %end) #0 {
+entry:
+  %any = icmp slt i64 %begin, %end
+  br i1 %any, label %program, label %done
+program:
+  %after = phi i64 [ %end, %entry ], [ %this, %program ]
+  %this = sub i64 %after, 1
+  call void KERNEL(ptr %args, i64 %this, i64 %after)
+  %more = icmp sgt i64 %this, %begin
+  br i1 %more, label %program, label %done
+done:
+  ret void
+}
+"""
+"""Runs a kernel's programs from the last to the first."""
 
 
 _MEMORY = """\

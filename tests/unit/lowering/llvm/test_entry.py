@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from gcomp.dims import Dim, DimError, Size, dmax, dmin, evaluate, floordiv, mod, parse, symbol
 from gcomp.errors import UnsupportedError
 from gcomp.lowering.llvm.codegen import Module, compile_image
-from gcomp.lowering.llvm.entry import CHUNK, Segment, print_entry
+from gcomp.lowering.llvm.entry import CHUNK, LEAST_TURNED, TURNED, Segment, print_entry
 from gcomp.lowering.llvm.sizes import Sizes
 from gcomp.lowering.llvm.writer import Writer
 from gcomp.runtime.cpu.plan import SHARED_WORK
@@ -63,13 +63,35 @@ define void @less(ptr %args, i64 %begin, i64 %end) {
 """
 """Whether an integer is less than a size."""
 
+NOTE = """
+define void @note(ptr %args, i64 %begin, i64 %end) {
+  %x = load ptr, ptr %args
+  br label %head
+head:
+  %i = phi i64 [ %begin, %0 ], [ %next, %body ]
+  %more = icmp slt i64 %i, %end
+  br i1 %more, label %body, label %done
+body:
+  %count = load i64, ptr %x
+  %after = add i64 %count, 1
+  %at = getelementptr i64, ptr %x, i64 %after
+  store i64 %i, ptr %at
+  store i64 %after, ptr %x
+  %next = add i64 %i, 1
+  br label %head
+done:
+  ret void
+}
+"""
+"""Writes down which programs run, in their order, after how many did."""
+
 
 def run(
     steps: Sequence[Step], buffers: Sequence[Buffer], inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray],
     sizes: Mapping[str, int], arena: int = 0, threads: int = 0, fixed: int = 0, slots: Sequence[str] = (),
 ) -> None:  # fmt: skip
     """Compile the steps, and call them."""
-    kernels = ("add", "less")
+    kernels = ("add", "less", "note")
     segment = Segment(
         len(inputs),
         0,
@@ -81,7 +103,7 @@ def run(
         kernels,
         tuple(steps),
     )
-    modules = [Module("entry", print_entry(segment)), Module("add", ADD), Module("less", LESS)]
+    modules = [Module("entry", print_entry(segment)), Module("add", ADD), Module("less", LESS), Module("note", NOTE)]
     mapped = Mapped(compile_image(modules, VARIANTS[this_machine()]))
     memory = np.zeros(arena + 64, np.uint8)
     pool = Pool(mapped, threads) if threads else None
@@ -145,6 +167,29 @@ def test_a_while_tests_before_each_turn(start: int, limit: int) -> None:
     while expected < limit:
         expected += 6
     assert (x[0], flag[0]) == (expected, 0)
+
+
+@pytest.mark.parametrize("threads", [0, 1])
+@pytest.mark.parametrize("by", ["count", "test"])
+def test_what_is_repeated_and_large_goes_back_through_its_memory(by: str, threads: int) -> None:
+    """Programs run forwards and backwards in turn in a loop, if they move much; in each call anew, and each once."""
+    x, flag = np.zeros(40, np.int64), np.zeros(1, np.uint8)
+    large, small = Launch(2, ("3",), (0,), bytes=f"{TURNED}"), Launch(2, ("3",), (0,), bytes=f"{TURNED - 1}")
+    before = (Launch(1, ("1",), (0, 1, "21")),)
+    loop = Loop("3", (large, small)) if by == "count" else While(1, before, (large, small))
+    buffers = [Buffer("output", 0, "320"), Buffer("output", 1, "1")]
+    for _ in range(2):
+        x[:] = 0
+        run([large, loop, large], buffers, [], [x, flag], {}, threads=threads)
+        on, back = [0, 1, 2], [2, 1, 0]
+        assert x[1 : x[0] + 1].tolist() == [*on, *on, *on, *back, *on, *on, *on, *on]
+
+
+def test_programs_that_move_little_each_are_called_together() -> None:
+    for programs, turned in ((TURNED // LEAST_TURNED, True), (TURNED // LEAST_TURNED + 1, False)):
+        steps = (Loop("2", (Launch(0, (f"{programs}",), (0, "0"), bytes=f"{TURNED}"),)),)
+        text = print_entry(Segment(0, 0, 1, (), 0, (), (Buffer("output", 0, "8"),), ("add",), steps))
+        assert ("@add.back" in text) == turned
 
 
 @pytest.mark.parametrize("number", [-1, 0, 1, 2, 3, 1 << 30])
