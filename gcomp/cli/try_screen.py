@@ -100,7 +100,9 @@ def _changes(found: Findings) -> Iterator[RenderableType]:
     yield Text("what does it change?", style="bold")
     names = ", ".join(f"{c.model} ({sum(c.applications.values())})" for c in firing)
     yield Text(f"  {len(firing)} of {len(found.changes)} models{': ' if names else ''}{names}")
-    if firing:
+    if same := [c for c in firing if c.same]:
+        yield Text(f"  in {len(same)} of these, other passes would have done the same in the end")
+    if len(firing) > len(same):
         yield figures_table(found)
     elsewhere = firing_elsewhere(firing)
     others = [f"{name} {b} -> {a}" for name, (b, a) in elsewhere.items() if name not in found.name.split(",")]
@@ -150,7 +152,9 @@ def _misses(found: Findings) -> Iterator[RenderableType]:
 def _worth(found: Findings) -> Iterator[RenderableType]:
     yield Text("is it worth it?", style="bold")
     if not found.worth:
-        yield Text("  no model that it changes was timed", style="yellow")
+        changed = any(not change.same for change in found.firing)
+        said = "no model that it changes was timed" if changed else "no model is another in the end"
+        yield Text(f"  {said}", style="yellow")
         return
     mean = overall(found.worth)
     if mean is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import multiprocessing
 import os
 import re
@@ -30,11 +31,13 @@ TASKS_PER_WORKER = 200
 class Limits:
     """Of one task: seconds, and bytes that its process may take beside what the caller had loaded.
 
-    Where others want the processors too, seconds last longer.
+    Where others want the processors too, seconds last longer. `until` is a moment of `time.monotonic` at which all
+    that is not done is given up.
     """
 
     seconds: float
     memory: int
+    until: float = math.inf
 
 
 @dataclass(frozen=True)
@@ -64,20 +67,23 @@ def run_tasks(
 ) -> Iterator[tuple[T, R | Died | Hung]]:
     """Each task with its result, as they end. Workers are forked: they have what the caller has loaded.
 
-    Tasks are taken from the iterable when a worker is free, so it may be endless, or end when the time is up. A worker
-    ends after `per_worker` of them: one, where a task leaves the process in no state for another.
+    Tasks are taken from the iterable when a worker is free, so it may be endless, or end when the time is up. What is
+    not done at the limits' last moment is not among them. A worker ends after `per_worker` of them: one, where a task
+    leaves the process in no state for another.
     """
     pending, more = iter(tasks), True
     workers: list[_Worker[T]] = []
     try:
         while more or any(worker.task is not None for worker in workers):
+            if time.monotonic() >= limits.until:
+                return
             while more and (free := _free(work, workers, count, limits)) is not None:
                 more = _give(free, pending)
             busy = [worker for worker in workers if worker.task is not None]
             if not busy:
                 continue
             patience = limits.seconds * _crowding()
-            rest = max(0.0, min(worker.started for worker in busy) + patience - time.monotonic())
+            rest = max(0.0, min(limits.until, min(w.started for w in busy) + patience) - time.monotonic())
             ready = wait([worker.connection for worker in busy], timeout=rest)
             for worker in busy:
                 task = worker.task

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -22,6 +21,7 @@ from gcomp.passes.registry import parse_pipeline
 from gcomp.passes.structure import structure
 from gcomp.targets.base import target_named
 from gcomp.testing import workers
+from gcomp.trying.lowered import identity, lowered
 from gcomp.trying.models import Model
 from gcomp.trying.subject import Subject
 
@@ -32,8 +32,8 @@ _MEMORY = 6 << 30
 
 @dataclass(frozen=True)
 class Metrics:
-    """What a pipeline leaves of a model. Bytes and flops are the cost model's; seconds were measured, those to compile
-    where code that was made before is taken from the cache."""
+    """What a pipeline leaves of a model. Bytes and flops are the cost model's; seconds were measured, those of code
+    generation when the program was first lowered (`gcomp.trying.lowered`)."""
 
     ops: int
     kernels: int
@@ -60,6 +60,8 @@ class Change:
     """Rewrite -> how often it was applied; of a pass that counts none, its name."""
     before: Metrics | None = None
     after: Metrics | None = None
+    same: bool = False
+    """Whether what is left in the end is what would be left without them."""
     error: str = ""
     """Why there is nothing to say of the model."""
 
@@ -143,15 +145,13 @@ class Optimized:
 
     def metrics(self) -> Metrics:
         """What is left of it: it is lowered for that."""
-        watch, chosen = self.watch, target_named(self.target)
-        started = time.perf_counter()
-        plan = chosen.lower(self.program, report=lambda said: None)
-        seconds = watch.seconds + time.perf_counter() - started
+        watch = self.watch
+        peak = arena(self.program.module)
+        code, lowering = lowered(self.program, self.target)
         assert watch.looked is not None
         ops, kernels, flops, moved, predicted = watch.looked
-        code = sum(len(image) for image in plan.binaries.values()) or sum(map(len, plan.texts.values()))
-        times = {chosen.machine: predicted, **watch.predicted}
-        return Metrics(ops, kernels, flops, moved, times, arena(self.program.module), code, seconds, watch.seconds,
+        times = {target_named(self.target).machine: predicted, **watch.predicted}
+        return Metrics(ops, kernels, flops, moved, times, peak, code, watch.seconds + lowering, watch.seconds,
                        watch.tried_seconds, dict(watch.applied))  # fmt: skip
 
 
@@ -175,18 +175,11 @@ def after_shared(passes: Sequence[Pass], tried: Sequence[Pass]) -> frozenset[int
 
 
 def changes(models: Sequence[Model], subject: Subject, *, jobs: int, seconds: float, until: float) -> Iterator[Change]:
-    """What the tried passes change in each model, as they are done. A model has so many seconds; none begins after
-    `until`, a moment of `time.monotonic`."""
-    limits = workers.Limits(seconds, _MEMORY)
+    """What the tried passes change in each model, as they are done. A model has so many seconds; what is not done at
+    `until`, a moment of `time.monotonic`, is given up."""
+    limits = workers.Limits(seconds, _MEMORY, until)
     by_name = {model.name: model for model in models}
-
-    def waiting() -> Iterator[str]:
-        for name in by_name:
-            if time.monotonic() >= until:
-                return
-            yield name
-
-    for name, result in workers.run_tasks(partial(_change, by_name, subject), waiting(), jobs, limits):
+    for name, result in workers.run_tasks(partial(_change, by_name, subject), by_name, jobs, limits):
         if isinstance(result, workers.Hung):
             yield Change(name, {}, error=f"took longer than {seconds:.0f} s")
         elif isinstance(result, workers.Died):
@@ -215,13 +208,18 @@ def _changed(model: Model, subject: Subject) -> Change:
     if subject.is_placed and not rewrites:
         return Change(model.name, {})
     before = optimize(program, subject.before, (), subject.target)
-    if structure(after.program) != structure(before.program):
+    if not _alike(after.program, before.program):
         return Change(model.name, dict(rewrites) or {subject.name: 1}, before.metrics(), after.metrics())
     if not subject.is_placed:
         return Change(model.name, {})
     # What they did, others would have done: the same is left.
     same = after.metrics()
-    return Change(model.name, dict(rewrites), replace(same, applied=dict(before.watch.applied)), same)
+    return Change(model.name, dict(rewrites), replace(same, applied=dict(before.watch.applied)), same, same=True)
+
+
+def _alike(first: Program, second: Program) -> bool:
+    """Whether programs are the same, whoever made their weights."""
+    return structure(first) == structure(second) or identity(first) == identity(second)
 
 
 def firing_elsewhere(changes: Sequence[Change]) -> dict[str, tuple[int, int]]:

@@ -35,7 +35,7 @@ _SECONDS = 4.0
 """Of the processor: a pass takes milliseconds on a generated program."""
 _WAITING = 8
 """So many times as long it may wait for something; where others want the processor, seconds last longer, too."""
-_BLOCK_SECONDS = 150.0
+_BLOCK_SECONDS = 40.0
 """To make the programs of a block and run them: a process that takes longer hangs where no signal reaches it."""
 _MEMORY = 4 << 30
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))

@@ -28,6 +28,10 @@ _AFTER = 4.0
 """So many seconds after the first failure others are looked for: one of them may become smaller."""
 _EACH = 6.0
 """Seconds of processor time for one proof."""
+_BLOCK = 20
+"""So many programs are tried before the screen says how they fared, and whether that is enough."""
+_LATE = 1.3
+"""So many times as long as it has a stage may take to end what it has begun."""
 
 
 @dataclass(frozen=True)
@@ -109,13 +113,17 @@ def prove_rules(steps: Sequence[Pass], jobs: int, seconds: float) -> Iterator[Ru
                 asked.append(rule)
     each = max(1.0, min(_EACH, seconds * jobs / max(1, len(asked))))
     by_number = dict(enumerate(asked))
-    limits = workers.Limits(each * 3 + 5, _MEMORY)
+    late = set(by_number)
+    limits = workers.Limits(each * 3 + 5, _MEMORY, time.monotonic() + _LATE * seconds)
     for number, result in workers.run_tasks(partial(_prove, asked, each), by_number, jobs, limits):
         if isinstance(result, Proof):
             yield RuleStatus(result.rule, result.status.value, result.how, result.counterexample or "")
         else:
             why = result if isinstance(result, str) else "the prover did not end"
             yield RuleStatus(by_number[number].name, "unproved", why)
+        late.discard(number)
+    for number in sorted(late):
+        yield RuleStatus(by_number[number].name, "unproved", "there was no time left")
 
 
 def _given(step: Pass) -> list[Rule]:
@@ -146,7 +154,7 @@ def try_programs(
 ) -> tuple[Plan, Outcome]:  # fmt: skip
     """The front door (`gcomp fuzz --pass`) for so many seconds; the counts go to `found`."""
     plan = Plan.of(passes=tuple(str(step.spec()) for step in steps))
-    outcome, first = Outcome(), 0.0
+    outcome, first, start = Outcome(), 0.0, time.monotonic()
 
     def told(now: Outcome) -> None:
         nonlocal outcome, first
@@ -158,7 +166,8 @@ def try_programs(
             raise _Enough
 
     try:
-        limits = Limits(minutes=seconds / 60, jobs=jobs, seconds=min(10.0, seconds / 2))
+        limits = Limits(minutes=seconds / 60, jobs=jobs, seconds=min(10.0, seconds / 2), until=start + _LATE * seconds,
+                        block=_BLOCK)  # fmt: skip
         outcome = fuzz(plan, limits, seed=seed, report=told)
     except _Enough:
         pass

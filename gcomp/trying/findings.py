@@ -104,7 +104,11 @@ def _worth(found: Findings) -> str:
     firing = found.firing
     if not firing:
         return f"it changes none of {len(found.changes)} models"
+    same = sum(change.same for change in firing)
+    if same == len(firing):
+        return f"in {same} of {len(found.changes)} models it does what other passes would have done"
     said = [f"it changes {len(firing)} of {len(found.changes)} models"]
+    said += [f"does what other passes would have done in {same} of these"] if same else []
     timed = [w for w in found.worth if w.rounds]
     if (mean := overall(timed)) is not None:
         median, low, high = mean

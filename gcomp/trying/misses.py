@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 import linecache
+import math
 import sys
+import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -38,12 +41,13 @@ class Miss:
     parts: int
 
 
-def misses_in(program: Program, steps: Sequence[Pass]) -> list[Miss]:
-    """The nearest misses of the rewrites of passes in a program, which stays as it is, those of most parts first."""
+def misses_in(program: Program, steps: Sequence[Pass], until: float = math.inf) -> list[Miss]:
+    """The nearest misses of the rewrites of passes in a program, which stays as it is, those of most parts first; of
+    ops that are looked at until a moment of `time.monotonic`."""
     count, places, parts = Counter[tuple[str, str]](), dict[tuple[str, str], str](), dict[tuple[str, str], int]()
     for step in steps:
         rules, patterns = rewrites_of(type(step))
-        for op in program.ops():
+        for op in itertools.takewhile(lambda _: time.monotonic() < until, program.ops()):
             for name, condition, size in (*_of_rules(rules, op), *_of_patterns(patterns, op, program)):
                 key = name, condition
                 count[key] += 1

@@ -30,8 +30,10 @@ STAGES = ("conduct", "proofs", "programs", "reduction", "values", "places", "cha
 _OF_MODELS = ("places", "changes", "misses", "worth")
 _SHARES = {"conduct": 0.05, "proofs": 0.1, "programs": 0.25, "reduction": 0.25, "values": 0.06}
 """Parts of the whole time that stages of correctness have."""
-_PLACES_END, _CHANGES_END = 0.62, 0.84
+_PLACES_END, _CHANGES_END, _MISSES_END = 0.6, 0.78, 0.84
 """When the stages that look at models end, as parts of the whole time."""
+_MOST, _LEAST = 0.88, 0.03
+"""Parts of the whole time: what all stages have, beside imports and the page; what a stage has that begins late."""
 _MISSED_MODELS, _MISSED_SECONDS = 16, 3.0
 _MODEL_SECONDS = 30.0
 
@@ -70,7 +72,7 @@ class Trial:
     def run(self) -> Iterator[str]:
         """Run the stages. What is known is in `found` at any time, also where this is interrupted."""
         own = self._own_models()
-        self.end = time.monotonic() + self.options.seconds
+        self.end = time.monotonic() + _MOST * self.options.seconds
         models: list[Model] = []
         for stage in STAGES:
             why = self._why_not(stage)
@@ -120,7 +122,7 @@ class Trial:
 
     def _moment(self, part: float) -> float:
         """A moment of the whole time; at least a little is left for what begins late."""
-        return max(self.end - (1 - part) * self.options.seconds, time.monotonic() + 0.05 * self.options.seconds)
+        return max(self.end - (1 - part) * self.options.seconds, time.monotonic() + _LEAST * self.options.seconds)
 
     def _own_models(self) -> list[Model]:
         """The user's models. UsageError where there are none, and for a model of the corpus that there is not."""
@@ -207,7 +209,7 @@ class Trial:
 
     def _misses(self, models: list[Model]) -> None:
         """In models that are not changed, small ones first; the program as it is at the passes' place."""
-        end = time.monotonic() + _MISSED_SECONDS
+        end = min(time.monotonic() + _MISSED_SECONDS, self._moment(_MISSES_END))
         found: dict[tuple[str, str], Miss] = {}
         for model in models[:_MISSED_MODELS]:
             if time.monotonic() > end:
@@ -218,7 +220,7 @@ class Trial:
                 PassManager(self.subject.before[:place] if self.subject.is_placed else ()).run(program)
                 for step in self.subject.tried if self.subject.is_placed else ():
                     PassManager([step]).run(program)
-                missed = misses_in(program, self.subject.tried)
+                missed = misses_in(program, self.subject.tried, end)
             except GcompError:
                 continue
             for miss in missed:
@@ -234,7 +236,7 @@ class Trial:
 
     def _worth(self, models: list[Model]) -> None:
         by_name = {model.name: model for model in models}
-        changed = [change.model for change in self.found.firing]
+        changed = [change.model for change in self.found.firing if not change.same]
         for one in worth_of([by_name[n] for n in changed], self.subject, until=self._moment(1.0), report=self.report):
             if one.error:
                 self.found.skipped[one.model] = one.error

@@ -55,9 +55,12 @@ class Worth:
 def worth_of(
     models: Sequence[Model], subject: Subject, *, until: float, report: Callable[[str], object] = lambda said: None
 ) -> Iterator[Worth]:
-    """Each model timed with the passes and without, in turn, on one thread, until a moment of `time.monotonic`."""
+    """Each model timed with the passes and without, in turn, on one thread. None begins that would not be done at
+    `until`, a moment of `time.monotonic`, if it took as long as the longest so far."""
+    longest = 0.0
     for model in models:
-        if time.monotonic() >= until:
+        started = time.monotonic()
+        if started + longest >= until:
             return
         report(model.name)
         try:
@@ -66,6 +69,7 @@ def worth_of(
             yield Worth(model.name, 0, 0, (1, 1, 1), (), error=str(error.what))
         except Exception as error:
             yield Worth(model.name, 0, 0, (1, 1, 1), (), error=f"{type(error).__name__}: {error}")
+        longest = max(longest, time.monotonic() - started)
 
 
 def _timed(model: Model, subject: Subject) -> Worth:

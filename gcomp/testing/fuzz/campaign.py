@@ -44,13 +44,19 @@ _ENOUGH_TIMES, _ENOUGH_PROGRAMS = 50, 500
 
 @dataclass(frozen=True)
 class Limits:
-    """When to stop, and how many processes to use. A program has `seconds`, a process `gibibytes`."""
+    """When to stop, and how many processes to use. A program has `seconds`, a process `gibibytes`.
+
+    After `minutes`, what was begun is brought to its end. At `until`, a moment of `time.monotonic`, it is given up.
+    `block` is how many programs are tried before they are counted; the campaign knows best where it is None.
+    """
 
     minutes: float | None = None
     programs: int | None = None
     jobs: int = 1
     seconds: float = 60.0
     gibibytes: float = 4.0
+    until: float = math.inf
+    block: int | None = None
 
 
 @dataclass
@@ -147,15 +153,15 @@ def fuzz(
     """
     outcome, start = known or Outcome(), time.monotonic()
     before = outcome.seconds
-    size = _block_size(plan)
+    size = limits.block or _block_size(plan)
     chooser = _chooser(plan, seed, outcome.tried)
     blocks = _blocks(seed, size, limits, outcome.tried, start, chooser) if only is None else iter([Block((only,))])
     # Blocks end in any order, and count in theirs, so that an outcome is always that of the first programs.
     order: list[Block] = []
     waiting: dict[Block, Result] = {}
     # A block has the time of all its programs, of which next to none needs any.
-    allowed = workers.Limits(limits.seconds + size, int(limits.gibibytes * 2**30))
-    alone = workers.Limits(limits.seconds, allowed.memory)
+    allowed = workers.Limits(limits.seconds + size, int(limits.gibibytes * 2**30), limits.until)
+    alone = workers.Limits(limits.seconds, allowed.memory, limits.until)
     for done, ended in workers.run_tasks(partial(_work, plan), _note_order(blocks, order), limits.jobs, allowed):
         waiting[done] = ended
         while order and order[0] in waiting:

@@ -25,6 +25,8 @@ _TRIES, _ENOUGH = 400, 12
 _NEW, _LATEST = 0.75, 0.5
 """How often one is new; of the others, how often it is a near miss of the one that got further last."""
 _SIZE = 1
+_RULE_TRIES = 12
+"""A left side that is hard to build is met in another program; to insist takes seconds."""
 
 Steps = frozenset[tuple[str, int, int]]
 """Instructions, each by the name and first line of its function and its place there."""
@@ -61,7 +63,7 @@ def reached_programs(step: Pass, seed: int) -> tuple[Reached, ...]:
 
 def _next_program(step: Pass, pool: list[Reached], choices: Choices, turn: int) -> Program | None:
     if not pool or choices.flag(_NEW):
-        return program_for(step, choices, _SIZE, turn)
+        return program_for(step, choices, _SIZE, turn, tries=_RULE_TRIES)
     parent = pool[-1] if choices.flag(_LATEST) else choices.chosen(pool)
     places = parent.touched.places if parent.touched.applied else named_places(step, parent.program)
     return near_miss(parent.program, places, choices) if places else None

@@ -31,7 +31,7 @@ from gcomp.passes.rewriting import Rewrite
 from gcomp.testing.generate.chains import chain_ops
 from gcomp.testing.generate.choices import Choices
 from gcomp.testing.generate.control import return_values
-from gcomp.testing.generate.directed import instance, rules_among
+from gcomp.testing.generate.directed import TRIES, instance, rules_among
 from gcomp.testing.generate.elementwise import EVERY_ELEMENT
 from gcomp.testing.generate.growth import STEPS, Growth
 from gcomp.testing.generate.mentioned import (
@@ -90,7 +90,8 @@ _ANY_ELEMENT, _FEW_TRIES = 0.3, 24
 _OF_SIZES = 0.7
 """How often a program has symbolic sizes, for a pass that asks for them."""
 _OF_ELEMENTS = 0.2
-"""How often all that a program has is of an element type that the pass names."""
+"""How often all that a program has is of one element type that the pass names; and of just those, where it names
+several."""
 _STEPS = (
     "complexes", "decomposed", "forms", "known", "library", "patterns", "placed", "quantized", "spelled", "windows",
 )  # fmt: skip
@@ -123,24 +124,34 @@ def finishes(name: str) -> Callable[[Finish], Finish]:
     return add
 
 
-def program_for(step: Pass, choices: Choices, size: int = 10, turn: int | None = None) -> Program:
+def program_for(
+    step: Pass, choices: Choices, size: int = 10, turn: int | None = None, *, tries: int = TRIES
+) -> Program:
     """A program of about `size` ops with something in it that a pass looks for, or nearly.
 
     What it is around, which is what has its turn or else is left to the choices, comes first; now and then something
-    else that the pass looks for comes, too. Of a pass that nothing is known of, it is any program.
+    else that the pass looks for comes, too. Of a pass that nothing is known of, it is any program. The left side of a
+    rule is tried to be built so many times.
     """
     numbers, ops = named_by(step)
     elements = _elements_named_by(step)
-    palette = (choices.chosen(elements),) if elements and choices.flag(_OF_ELEMENTS) else None
+    palette = _palette(choices, elements)
     g = start_growth(choices, size, palette, symbolic=_OF_SIZES if DimOp in ops else None)
     g.compared, g.named, g.of_constants = numbers, ops, _asks_for_constants(step)
     _grow(g, size // 3)
-    kept = _seek_once(step, g, turn)
+    kept = _seek_once(step, g, turn, tries)
     if choices.flag(_AGAIN):
-        kept += _seek_once(step, g)
+        kept += _seek_once(step, g, None, tries)
     _grow(g, size // 3)
     finish(g, kept)
     return _FINISHED[step.name](g.program, choices) if step.name in _FINISHED else g.program
+
+
+def _palette(choices: Choices, named: Sequence[str]) -> Sequence[str] | None:
+    """The element types of a program for a pass that names some: mostly any; at times one of these, or just these."""
+    if named and choices.flag(_OF_ELEMENTS):
+        return (choices.chosen(named),)
+    return named if len(named) > 1 and choices.flag(_OF_ELEMENTS) else None
 
 
 def _grow(g: Growth, most: int) -> None:
@@ -168,20 +179,20 @@ _GOLDEN = 0x9E3779B97F4A7C15
 """The golden ratio, of which the whole numbers do not count, in units of 2**-64: turns are too large for floats."""
 
 
-def _seek_once(step: Pass, g: Growth, turn: int | None = None) -> list[SSAValue]:
+def _seek_once(step: Pass, g: Growth, turn: int | None, tries: int) -> list[SSAValue]:
     """What the pass looks for, at times inside a branch; the values that must stay in use."""
     if g.choices.flag(_INSIDE):
-        _branch(g, lambda: _one(step, g, turn))
+        _branch(g, lambda: _one(step, g, turn, tries))
         return []
-    found = _one(step, g, turn)
+    found = _one(step, g, turn, tries)
     return [] if found is None else [found]
 
 
-def _one(step: Pass, g: Growth, turn: int | None) -> SSAValue | None:
+def _one(step: Pass, g: Growth, turn: int | None, tries: int) -> SSAValue | None:
     known = sought_by(step)
     chosen = g.choices.weighted(known.totals) if turn is None else _in_turn(known.totals, turn)
     if chosen < len(known.rules):
-        return _rule(g, known.rules[chosen])
+        return _rule(g, known.rules[chosen], tries)
     chosen -= len(known.rules)
     if chosen < len(known.steps):
         known.steps[chosen](g)
@@ -196,13 +207,13 @@ def _one(step: Pass, g: Growth, turn: int | None) -> SSAValue | None:
     return None
 
 
-def _rule(g: Growth, rule: Rule) -> SSAValue | None:
+def _rule(g: Growth, rule: Rule, tries: int) -> SSAValue | None:
     """The left side of a rule; or one that strays from it a little; or one that lacks one thing that it asks for."""
     kind = g.choices.weighted(_RULE_KINDS)
     if kind == 2 and (denied := negations(rule)):
         of = g.choices.chosen(EVERY_ELEMENT) if g.choices.flag(_ANY_ELEMENT) else None
         return instance(g, g.choices.chosen(denied), tries=_FEW_TRIES, of=of)
-    return instance(g, rule, loose=kind == 1)
+    return instance(g, rule, loose=kind == 1, tries=tries)
 
 
 @cache

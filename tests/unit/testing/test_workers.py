@@ -75,3 +75,9 @@ def test_leaving_early_ends_the_workers() -> None:
     assert next(found) == ("a", "A")
     found.close()
     assert time.monotonic() - started < 30
+
+
+def test_what_is_not_done_in_the_end_is_given_up() -> None:
+    started = time.monotonic()
+    found = list(run_tasks(work, ["a", "hang", "b"], 1, Limits(60.0, 1 << 30, until=started + 3.0)))
+    assert found == [("a", "A")] and time.monotonic() - started < 30
