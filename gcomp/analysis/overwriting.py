@@ -13,7 +13,7 @@ from gcomp.ir.roles import Role, role_of
 from gcomp.ir.types import is_tensor, shape_of
 from gcomp.ir.walking import captures
 
-IN_ONE_STEP = frozenset({"loop", "matmul", "convolution", "window", "scatter"})
+IN_ONE_STEP = frozenset({"loop", "matmul", "convolution", "winograd", "window", "scatter"})
 """Kinds of kernels that write an element of each result in one step, and what that element needs is read before.
 
 Reductions go over a row in several passes, and write results in different ones.

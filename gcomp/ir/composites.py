@@ -13,6 +13,7 @@ from itertools import count
 from operator import itemgetter
 from typing import Any, NamedTuple, TypeVar
 
+import numpy as np
 from xdsl.dialects.builtin import (
     DictionaryAttr,
     FloatAttr,
@@ -29,6 +30,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
+from gcomp.dims import floordiv
 from gcomp.errors import VerificationError
 from gcomp.ir import chlo
 from gcomp.ir import stablehlo as hlo
@@ -37,11 +39,16 @@ from gcomp.ir.builder import Builder
 from gcomp.ir.locations import where
 from gcomp.ir.program import Program
 from gcomp.ir.types import BOOL, element_of, rank_of, same_shape, shape_of
+from gcomp.ir.winograd import Matrix, transform
 
 Decomposition = Callable[[Builder, Sequence[SSAValue], Mapping[str, Any]], Sequence[SSAValue]]
 D = TypeVar("D", bound=Decomposition)
 TRUSTED = "gcomp.canonical"
 """The mark of a composite that was canonical when a pass looked at it."""
+
+MEASURED = "gcomp.measured"
+"""The mark of a composite that was chosen for how fast it is: the `algorithm`, and relative to the results its measured
+`error`, and that of what it replaces (`exact`)."""
 
 CANONICAL: dict[str, Decomposition] = {}
 """Composite name -> what it means: a function that builds the decomposition."""
@@ -188,6 +195,39 @@ def attention(
     if attributes.get("safe"):
         weights = b.select(b.compare(weights, weights, "NE"), b.full_like(weights, 0), weights)
     return [b.dot(weights, value, DotDimensions(axes, axes, (n + 1,), (n,)))]
+
+
+@_defines("gcomp.winograd")
+def winograd(b: Builder, inputs: Sequence[SSAValue], attributes: Mapping[str, Any]) -> Sequence[SSAValue]:
+    """The convolution of an image [n, y, x, i] by a 3x3 window, of which `weights` [o / c, points, i, c] are the values
+    at points, in panels (`gcomp.ir.winograd`): `height` by `width` results, in tiles of `tile` by `tile`.
+
+    The image has what all tiles read: `tile` times as many rows and columns as there are tiles, and 2.
+    """
+    image, weights = inputs
+    m, matrices = attributes["tile"], transform(attributes["tile"])
+    n, (count, rows, columns, channels) = len(matrices.inputs), shape_of(image)
+    (panels, points, _, width), sizes = shape_of(weights), (floordiv(rows - 2, m), floordiv(columns - 2, m))
+    down = b.concatenate([
+        b.reshape(b.slice_axis(image, 1, a, a + m * sizes[0] - m + 1, m), (count, 1, sizes[0], columns, channels))
+        for a in range(n)
+    ], 1)  # fmt: skip
+    patches = b.concatenate([
+        b.reshape(b.slice_axis(down, 3, a, a + m * sizes[1] - m + 1, m), (count, n, sizes[0], 1, sizes[1], channels))
+        for a in range(n)
+    ], 3)  # fmt: skip
+
+    def apply(matrix: Matrix, x: SSAValue, axis: int) -> SSAValue:
+        return b.dot(b.constant(np.array(matrix, np.float32)), x, DotDimensions((), (), (1,), (axis,)))
+
+    values = b.transpose(apply(matrices.inputs, apply(matrices.inputs, patches, 1), 3), (1, 0, 2, 3, 4, 5))
+    values = b.reshape(values, (points, count * sizes[0] * sizes[1], channels))
+    factors = b.reshape(b.transpose(weights, (1, 2, 0, 3)), (points, channels, panels * width))
+    products = b.dot(values, factors, DotDimensions((0,), (0,), (2,), (1,)))
+    products = b.reshape(products, (n, n, count, *sizes, panels * width))
+    results = apply(matrices.results, apply(matrices.results, products, 0), 1)
+    whole = b.reshape(b.transpose(results, (2, 3, 1, 4, 0, 5)), (count, m * sizes[0], m * sizes[1], panels * width))
+    return [b.slice(whole, (0, 0, 0, 0), (count, attributes["height"], attributes["width"], panels * width))]
 
 
 def attribute_of(value: Any) -> Attribute:

@@ -47,6 +47,8 @@ class Role(StrEnum):
     CONTRACTION = "contraction"
     CONVOLUTION = "convolution"
     ATTENTION = "attention"
+    WINOGRAD = "winograd"
+    """A convolution by values at points (`gcomp.ir.winograd`)."""
     SCAN = "scan"
     SORT = "sort"
     SCATTER = "scatter"
@@ -74,6 +76,7 @@ KINDS: dict[str, frozenset[Role]] = {
     "matmul": frozenset({Role.CONTRACTION}),
     "convolution": frozenset({Role.CONVOLUTION}),
     "attention": frozenset({Role.ATTENTION}),
+    "winograd": frozenset({Role.WINOGRAD}),
     "scan": frozenset({Role.SCAN}),
     "sort": frozenset({Role.SORT}),
     "scatter": frozenset({Role.SCATTER}),
@@ -131,7 +134,7 @@ ROLES: dict[type[Operation], Role] = {
 }
 """Op class -> role."""
 
-COMPOSITES: dict[str, Role] = {"gcomp.attention": Role.ATTENTION}
+COMPOSITES: dict[str, Role] = {"gcomp.attention": Role.ATTENTION, "gcomp.winograd": Role.WINOGRAD}
 """The role of a composite that a target knows by name; any other is a call of its decomposition."""
 
 

@@ -14,7 +14,8 @@ BOX = (168, 42)
 """Pixels of a box."""
 
 KINDS = (
-    "loop", "reduction", "window", "matmul", "convolution", "attention", "scan", "sort", "scatter", "library", "host",
+    "loop", "reduction", "window", "matmul", "convolution", "winograd", "attention", "scan", "sort", "scatter",
+    "library", "host",
 )  # fmt: skip
 """Kinds of kernels, each of a color of its own in the style sheet; what is no kernel (control flow) has none."""
 

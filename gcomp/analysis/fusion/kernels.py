@@ -27,6 +27,7 @@ PROLOGUES: dict[str, frozenset[Role]] = {
     "convolution": PER_ELEMENT,
     "window": PER_ELEMENT,
     "attention": _MOVES,
+    "winograd": frozenset(),
     "scan": PER_ELEMENT,
     "sort": PER_ELEMENT,
     "scatter": PER_ELEMENT,
@@ -40,6 +41,7 @@ EPILOGUES: dict[str, frozenset[Role]] = {
     "convolution": PER_ELEMENT,
     "window": PER_ELEMENT,
     "attention": PER_ELEMENT,
+    "winograd": PER_ELEMENT,
     "scan": PER_ELEMENT,
     "sort": frozenset(),
     "scatter": frozenset(),
@@ -49,7 +51,7 @@ EPILOGUES: dict[str, frozenset[Role]] = {
 """Kind of kernel -> what may come between that op and its outputs, element by element."""
 
 
-BORDERED = frozenset({"matmul", "convolution"})
+BORDERED = frozenset({"matmul", "convolution", "winograd"})
 """Kinds of kernels that may write a result into a larger one, and what is around it apart."""
 
 
@@ -291,7 +293,7 @@ def _price(
 
 
 def _rate(flow: Dataflow, members: Sequence[int], machine: Machine) -> float:
-    units = (Role.CONTRACTION, Role.CONVOLUTION, Role.ATTENTION)
+    units = (Role.CONTRACTION, Role.CONVOLUTION, Role.WINOGRAD, Role.ATTENTION)
     anchor = next((i for i in members if flow.roles[i] in units), None)
     if anchor is None:
         return machine.flops

@@ -170,6 +170,13 @@ class Strided(Tile):
 # ---- ops ----------------------------------------------------------------------------------------------------------
 
 
+def own(k: Kernel, op: tile.MemoryOp) -> None:
+    """Print tile.memory: it lies on the stack for as long as the kernel runs."""
+    space = k.w.space(op.size * stored_bytes(element(op.result)))
+    k.held.append(space)
+    k.buffers[op.result] = space.name
+
+
 def loads(k: Kernel, op: tile.LoadOp) -> None:
     """Print tile.load."""
     buffer, dtype, shape = k.buffers[op.buffer], element(op.result), static_shape(op.result)
@@ -393,4 +400,4 @@ def _wide(w: Writer, lanes: Lanes) -> Lanes:
     return found
 
 
-__all__ = ["atomics", "describes", "load_boxes", "loads", "stores"]
+__all__ = ["atomics", "describes", "load_boxes", "loads", "own", "stores"]

@@ -277,6 +277,7 @@ ROWS: Mapping[type[Operation], Row] = cast(
         tile.DotOp: dots,
         combining.ReduceOp: folds.reduces,
         combining.ScanOp: folds.scans,
+        tile.MemoryOp: memory.own,
         tile.LoadOp: memory.loads,
         tile.StoreOp: memory.stores,
         tile.AtomicOp: memory.atomics,

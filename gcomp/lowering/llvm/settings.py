@@ -9,13 +9,14 @@ left over); sums are never cut into pieces.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import cast
 
 from xdsl.ir import BlockArgument, SSAValue
 
 from gcomp.analysis.fusion.rows import is_inner, longest_row
 from gcomp.analysis.indexing import reads, strides
 from gcomp.analysis.machines import KEPT_ROW
-from gcomp.dims import Ranges, Size, product
+from gcomp.dims import Ranges, Size, floordiv, product
 from gcomp.dtypes import bit_width
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.kernel import LaunchOp
@@ -58,6 +59,12 @@ LEAST_TERMS = 24
 """Terms of sums that are written to memory between parts of a panel, at least: of fewer, that is much of the work."""
 PROGRAMS = 16
 """Programs of a product, so that threads get even shares of them, where it has as many blocks."""
+BETWEEN = 1.5
+"""Cycles of a term that are spent between chains of terms, and to count them."""
+VALUES = 256 << 10
+"""Bytes that a block of tiles takes at all points together, at most: the second cache keeps them beside weights."""
+LEAST_PANELS = 4
+"""Panels of weights for which a block of tiles is evaluated at points, at least: beside one, that is a tenth more."""
 PAGE = 4096
 """Bytes after which addresses share their places in a cache."""
 
@@ -272,6 +279,36 @@ def _attention(launch: LaunchOp, ranges: Ranges, lanes: int) -> Choice:
     return {"queries": queries, "keys": KEYS, "least": LANES, "splits": 1, "transposed": int(transposed), "fill": lanes}
 
 
+def _winograd(launch: LaunchOp, ranges: Ranges, lanes: int) -> Choice:
+    """Blocks of tiles whose values the second cache keeps; few of them leave panels to other programs."""
+    op = next(op for op in launch.block.ops if isinstance(op, hlo.CompositeOp))
+    m: int = op.attributes_of()["tile"]
+    count, rows, columns, channels = shape_of(op.operands[0])
+    panels, points, _, width = cast("tuple[int, ...]", shape_of(op.operands[1]))
+    tiles = product([count, floordiv(rows - 2, m), floordiv(columns - 2, m)])
+    block = _rows_of_tiles(tiles, max(1, width // lanes), lanes)
+    found = {"rows": block, "lanes": lanes, "panels": panels}
+    if not isinstance(tiles, int) or not isinstance(channels, int):
+        return found
+    blocks = -(-tiles // block)
+    most = max(1, VALUES // (4 * points * channels * block))
+    programs = -(-blocks // most)
+    if programs < PROGRAMS:
+        found["panels"] = max(LEAST_PANELS, -(-panels * programs // PROGRAMS))
+    return {**found, "blocks": -(-blocks // programs)}
+
+
+def _rows_of_tiles(tiles: Size, vectors: int, lanes: int) -> int:
+    """Tiles of a block of sums: those in which all sums take the fewest cycles, and what is between chains of terms."""
+    most = max(1, min(MOST_ROWS, SUMS[lanes] // vectors))
+    if not isinstance(tiles, int):
+        return most
+    return min(
+        range(1, most + 1),
+        key=lambda rows: (-(-tiles // rows) * (max(rows * vectors / 2, LATENCY) + BETWEEN), -rows),
+    )
+
+
 def _queries(extent: Size) -> int:
     """Queries of a tile, which share keys that are transposed: that is as much work as eight queries are."""
     if not isinstance(extent, int):
@@ -300,6 +337,7 @@ _ROWS: Mapping[str, Callable[[LaunchOp, Ranges, int], Choice]] = {
     "matmul": _products,
     "convolution": _products,
     "attention": _attention,
+    "winograd": _winograd,
     "sort": _sort,
     "scan": _scan,
 }

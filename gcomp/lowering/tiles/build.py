@@ -250,6 +250,12 @@ class TileBuilder:
 
     # ---- memory ----
 
+    def memory(self, dtype: str, count: int) -> SSAValue:
+        """A buffer of the program's own."""
+        type = BufferType(ELEMENT_TYPES[dtype])
+        op = tile.MemoryOp.create(result_types=[type], properties={"count": integer(count)})
+        return self.insert(op).results[0]
+
     def load(self, buffer: SSAValue, offset: SSAValue, mask: SSAValue | None, evict: str | None = None) -> SSAValue:
         """Elements of a buffer; 0 where the mask is false."""
         shape = static_shape(offset) if mask is None else broadcast_shapes(static_shape(offset), static_shape(mask))

@@ -45,6 +45,8 @@ class Memory:
     written: Array = field(default_factory=lambda: np.zeros(0, np.bool_))
     below: list[Memory] = field(default_factory=list["Memory"])
     """Operands over which a memory plan may put this: where it is written, they are no more."""
+    each: int = 0
+    """How many elements each program has of it for itself; 0 where all share it."""
 
     def spoil(self, places: Array) -> None:
         """Make elements what nobody expects: something else was written there."""
@@ -69,7 +71,9 @@ def run(kernel: KernelOp, grid: Sequence[int], arguments: Sequence[Memory | int]
     """Run a kernel on a grid; buffers are changed in place. VerificationError where memory is used wrongly."""
     programs = prod(grid)
     tiles = [r for op in kernel.body.walk() for r in op.results if isinstance(r.type, TensorType)]
+    own = [op.size for op in kernel.body.walk() if isinstance(op, tile.MemoryOp)]
     lanes = max((prod(static_shape(r)) for r in tiles), default=1)
+    lanes = max(lanes, *own) if own else lanes
     size = max(1, CHUNK // max(1, lanes))
     stored: dict[SSAValue, Array] = {}
     if order != "together" or tile.IN_ORDER in kernel.attributes:
@@ -251,11 +255,19 @@ def _lanes(run: _Run, op: Operation, offset: Array, mask: Array | None, memory: 
     if run.active is not None:
         taking &= pad_rank(run.active, rank)
     places = np.broadcast_to(offset, shape)
-    reached = places[taking]
-    wrong = (reached < 0) | (reached >= memory.data.size)
+    reached, size = places[taking], memory.each or memory.data.size
+    wrong = (reached < 0) | (reached >= size)
     if wrong.any():
-        raise run.fail(op, f"{op.name} leaves its buffer", f"element {reached[wrong][0]} of {memory.data.size}")
+        raise run.fail(op, f"{op.name} leaves its buffer", f"element {reached[wrong][0]} of {size}")
+    if memory.each:
+        places = places.astype(np.int64) + pad_rank(memory.each * np.arange(len(run.ids)), rank)
     return taking, places
+
+
+def _memory(run: _Run, op: tile.MemoryOp, args: Sequence[Any]) -> Sequence[Any]:
+    found = Memory.empty(op.size * len(run.ids), element(op.result))
+    found.each = op.size
+    return [found]
 
 
 def _load(run: _Run, op: tile.LoadOp, args: Sequence[Any]) -> Sequence[Any]:
@@ -309,10 +321,12 @@ def _store(run: _Run, op: tile.StoreOp, args: Sequence[Any]) -> Sequence[Any]:
     memory, offset, value = args[:3]
     taking, places = _lanes(run, op, offset, args[3] if len(args) > 3 else None, memory)
     reached = places[taking]
-    stored = run.stored.setdefault(op.operands[0], np.zeros(memory.data.size, np.int32))
-    if run.are_others(stored[reached]) or len(np.unique(reached)) != len(reached):
+    stored = None if memory.each else run.stored.setdefault(op.operands[0], np.zeros(memory.data.size, np.int32))
+    is_taken = stored is not None and run.are_others(stored[reached])
+    if is_taken or len(np.unique(reached)) != len(reached):
         raise run.fail(op, "two lanes write one element", f"of buffer {op.operands[0].name_hint or '?'}")
-    stored[reached] = run.writer or -1
+    if stored is not None:
+        stored[reached] = run.writer or -1
     memory.data[reached] = np.broadcast_to(value, places.shape)[taking]
     memory.written[reached] = True
     for operand in memory.below:
@@ -380,6 +394,7 @@ OPS: dict[type[Operation], Row] = {
     tile.DotOp: _dot,
     combining.ReduceOp: _reduce,
     combining.ScanOp: _scan,
+    tile.MemoryOp: _memory,
     tile.LoadOp: _load,
     tile.StoreOp: _store,
     tile.AtomicOp: _atomic,

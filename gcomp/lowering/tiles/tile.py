@@ -412,6 +412,25 @@ class DotOp(TileOp):
 # ---- memory -------------------------------------------------------------------------------------------------------
 
 
+@irdl_op_definition
+class MemoryOp(IRDLOperation):
+    """Memory of a program's own, for so many elements: nothing is in it at first, and it is gone with the program."""
+
+    name = "tile.memory"
+    count = prop_def(IntegerAttr)
+    result = result_def(BufferType)
+    traits = traits_def(NoMemoryEffect())
+
+    @property
+    def size(self) -> int:
+        """How many elements it holds."""
+        return integer_of(self.count)
+
+    def verify_(self) -> None:
+        if self.size < 1:
+            raise VerifyException(f"tile.memory: holds at least one element, not {self.size}")
+
+
 class Access(TileOp):
     """Elements of a buffer at `offset`, where `mask` says so."""
 

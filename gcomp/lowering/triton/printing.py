@@ -25,7 +25,7 @@ from gcomp.lowering.tiles import combining, tile
 from gcomp.lowering.tiles.descriptors import DescribeOp, LoadBoxOp
 from gcomp.lowering.tiles.functions import kind_of
 from gcomp.lowering.tiles.schedules.kernel import Step
-from gcomp.lowering.tiles.tile import IN_ORDER, BufferType, KernelOp, element, is_power_of_two, static_shape
+from gcomp.lowering.tiles.tile import IN_ORDER, BufferType, KernelOp, MemoryOp, element, is_power_of_two, static_shape
 from gcomp.lowering.triton.source import Argument, Configuration, KernelSource
 from gcomp.lowering.triton.texts import text_of
 
@@ -64,7 +64,7 @@ def print_kernel(step: Step) -> KernelSource:
 
 
 def _check_types(kernel: KernelOp) -> None:
-    if IN_ORDER in kernel.attributes:
+    if IN_ORDER in kernel.attributes or any(isinstance(op, MemoryOp) for op in kernel.walk()):
         raise UnsupportedError(
             f"the kernel {kernel.kernel_name} reads what it wrote", where=where(kernel),
             why="the threads of a program on a GPU do not wait for what others write", fix="compile for cpu",

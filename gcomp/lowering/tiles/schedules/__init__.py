@@ -18,6 +18,7 @@ from gcomp.lowering.tiles.schedules.scan import scan, window
 from gcomp.lowering.tiles.schedules.scatter import scatter
 from gcomp.lowering.tiles.schedules.sort import sort
 from gcomp.lowering.tiles.schedules.split import rows
+from gcomp.lowering.tiles.schedules.winograd import winograd
 
 SCHEDULES: Mapping[str, Schedule] = {
     "loop": loop,
@@ -26,6 +27,7 @@ SCHEDULES: Mapping[str, Schedule] = {
     "matmul": contraction,
     "convolution": contraction,
     "attention": attention,
+    "winograd": winograd,
     "scan": scan,
     "scatter": scatter,
     "sort": sort,

@@ -1,0 +1,144 @@
+"""Which convolutions are computed by values at points (`gcomp.ir.winograd`): what it would take, and how exact it is.
+
+Time is a model's, of work and of bytes of weights. Errors are measured, on made-up images and a part of the results:
+root mean squares of what both ways to compute are off from a sum in f64, relative to the results'.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from gcomp.analysis.machines import Machine
+from gcomp.ir.winograd import CHAIN, PAIRS, WINDOW, evaluate, interpolate
+from gcomp.records import record
+
+Array = np.ndarray[Any, Any]
+
+FACTOR = 2.0
+"""How many times the error of a plain sum is allowed, at most."""
+RESULTS, FEATURES = 1024, 4
+"""Results that are computed to measure errors, and of how many features."""
+GAIN = 0.9
+"""The share of a time that a way with more weights may take, at most: they are bytes of a file, too."""
+
+
+@record
+class Errors:
+    """Errors relative to the results: of the products at points, and of the sums that they stand for."""
+
+    transformed: float
+    exact: float
+
+    @property
+    def ratio(self) -> float:
+        """How many times larger the first is."""
+        return self.transformed / self.exact if self.exact else 0.0
+
+
+@record
+class Layer:
+    """The convolution of so many images of `height` by `width` results."""
+
+    images: int
+    height: int
+    width: int
+    channels: int
+    features: int
+
+
+def tiles_for(layer: Layer, machine: Machine) -> Sequence[int]:
+    """The sizes of tiles for a layer on a machine, the best first; none where plain sums are as fast."""
+    order = sorted(PAIRS)
+    times = {m: seconds(layer, machine, m) for m in order}
+    plain, found = _plain_seconds(layer, machine), list[int]()
+    for m in order:  # from the least weights to the most
+        if times[m] <= GAIN * min([plain, *(times[k] for k in found)]):
+            found.insert(0, m)
+    return found
+
+
+def seconds(layer: Layer, machine: Machine, m: int) -> float:
+    """What a machine takes for a layer in tiles of m x m results: products, what is around them, and weights."""
+    n = m + WINDOW - 1
+    tiles = layer.images * -(-layer.height // m) * -(-layer.width // m)
+    products = 2 * n * n * tiles * layer.channels * layer.features
+    around = n * (2 * n + m) * tiles * (layer.channels + layer.features)
+    weights = 4 * n * n * layer.channels * layer.features
+    return products / machine.wide_contraction + around / machine.flops + weights / machine.bandwidth
+
+
+def _plain_seconds(layer: Layer, machine: Machine) -> float:
+    weights = WINDOW * WINDOW * layer.channels * layer.features
+    results = layer.images * layer.height * layer.width
+    return 2 * weights * results / machine.wide_contraction + 4 * weights / machine.bandwidth
+
+
+def errors(weights: Array, values: Array, m: int) -> Errors:
+    """The errors of a layer with weights [3, 3, i, o] and their values in panels [o / c, points, i, c].
+
+    Half of its images are of normal numbers, half of these without the negative ones, as they come from an activation;
+    it is the worse of both that counts.
+    """
+    n, channels, features = m + WINDOW - 1, *weights.shape[2:]
+    count = RESULTS // (FEATURES * m * m)
+    random = np.random.default_rng(0)
+    images = random.standard_normal((count, n, n, channels)).astype(np.float32)
+    images[count // 2 :] = np.maximum(images[count // 2 :], 0)
+    chosen = sorted({features * k // FEATURES for k in range(FEATURES)})
+    windows = np.ascontiguousarray(weights[..., chosen].reshape(-1, len(chosen)).T)
+    patches = np.stack([
+        images[:, y : y + WINDOW, x : x + WINDOW].reshape(count, -1) for y, x in product(range(m), repeat=2)
+    ], 1)  # fmt: skip
+    true = patches.astype(np.float64) @ windows.astype(np.float64).T
+    plain = _chain(patches[:, :, None] * windows)
+    panel = values.shape[-1]
+    factors = np.stack([values[k // panel, :, :, k % panel] for k in chosen], 1)
+    by_points = _results(images, factors, m)
+    size = float(np.sqrt(np.mean(true**2))) or 1.0
+    found = [
+        Errors(_rms(by_points[half] - true[half]) / size, _rms(plain[half] - true[half]) / size)
+        for half in (slice(count // 2), slice(count // 2, None))
+    ]
+    return max(found, key=lambda e: e.ratio)
+
+
+def _results(images: Array, factors: Array, m: int) -> Array:
+    """The results of tiles [t, n, n, i] and factors [points, o, i] as kernels compute them: [t, m * m, o]."""
+    n = m + WINDOW - 1
+    columns = [evaluate(m, [images[:, y, x] for y in range(n)], _sum) for x in range(n)]
+    values = [value for i in range(n) for value in evaluate(m, [column[i] for column in columns], _sum)]
+    starts = range(0, images.shape[-1], CHAIN)
+    products = [
+        _chain(np.stack([
+            _chain(value[:, None, k : k + CHAIN] * factor[:, k : k + CHAIN]) for k in starts
+        ], -1))
+        for value, factor in zip(values, factors, strict=True)
+    ]  # fmt: skip
+    columns = [interpolate(m, [products[i * n + j] for i in range(n)], _sum) for j in range(n)]
+    return np.stack([found for y in range(m) for found in interpolate(m, [c[y] for c in columns], _sum)], 1)
+
+
+def _chain(terms: Array) -> Array:
+    """The sums along the last dimension, term by term in f32. Terms are rounded, which they are not where they are
+    products that are added at once: beside what sums are rounded by, that is nothing."""
+    return np.add.accumulate(terms, axis=-1)[..., -1]
+
+
+def _sum(terms: Sequence[tuple[float, Array]]) -> Array:
+    """Factors times values as kernels add them: fused multiply-adds, which are as good as exact in f64."""
+    (factor, value), *rest = terms
+    found = np.float32(factor) * value
+    for factor, value in rest:
+        found = (factor * value.astype(np.float64) + found).astype(np.float32)
+    return found
+
+
+def _rms(x: Array) -> float:
+    return float(np.sqrt(np.mean(np.square(x, dtype=np.float64))))
+
+
+__all__ = ["FACTOR", "Errors", "Layer", "errors", "seconds", "tiles_for"]
