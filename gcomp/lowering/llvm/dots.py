@@ -8,8 +8,8 @@ from xdsl.ir import BlockArgument
 
 from gcomp.lowering.llvm import arithmetic, casts
 from gcomp.lowering.llvm.kernel import Kernel
-from gcomp.lowering.llvm.lanes import Lanes, vectorial, whole
-from gcomp.lowering.llvm.tiles import Pieces, Stored, Tile
+from gcomp.lowering.llvm.lanes import Lanes, shuffle, vectorial, whole
+from gcomp.lowering.llvm.tiles import Pieces, Stored, Tile, gather
 from gcomp.lowering.llvm.transposing import Turned
 from gcomp.lowering.llvm.writer import Index, type_of
 from gcomp.lowering.tiles import tile
@@ -38,6 +38,7 @@ def dots(k: Kernel, op: tile.DotOp) -> None:
     columns = vectors * acc.width
     for side in (lhs, rhs):
         side.prepare()
+    left = _Grouped(lhs, op.groups, shape[1]) if op.groups > 1 else _Left(lhs)
     if acc.is_small:
         pieces: list[Lanes] = [None] * acc.count  # type: ignore[list-item]
         per_row = acc.columns // acc.width
@@ -46,7 +47,7 @@ def dots(k: Kernel, op: tile.DotOp) -> None:
         for row in range(0, shape[0], rows):
             for column in range(0, shape[1], columns):
                 fetch = ahead if row == column == 0 else None
-                found = iter(_block(k, lhs, rhs, acc, row, column, rows, columns, fetch))
+                found = iter(_block(k, left, rhs, acc, row, column, rows, columns, fetch))
                 for r in range(row, row + rows):
                     for c in range(column, column + columns, acc.width):
                         pieces[r * per_row + c // acc.width] = next(found)
@@ -60,13 +61,13 @@ def dots(k: Kernel, op: tile.DotOp) -> None:
         ahead = _fetch_ahead(k, rhs, number, shape[0] // rows)
 
         def block(column: Index, _: Sequence[str] = ()) -> Sequence[str]:
-            found = iter(_block(k, lhs, rhs, acc, row, column, rows, columns, ahead if column == 0 else None))
+            found = iter(_block(k, left, rhs, acc, row, column, rows, columns, ahead if column == 0 else None))
             for r in range(rows):
                 for c in range(0, columns, acc.width):
                     target.put(k.w.add(row, r), k.w.add(column, c), next(found))
             return []
 
-        if shape[1] <= MOST_BLOCKS * columns:
+        if shape[1] <= MOST_BLOCKS * columns or op.groups > 1:
             for column in range(0, shape[1], columns):
                 block(column)
         else:
@@ -121,14 +122,61 @@ def _block_of(rows: int, vectors: int, most: int) -> tuple[int, int]:
     return max(blocks, key=lambda block: (block[0] * block[1] / (block[0] + block[1]), block[0]))
 
 
+class _Left:
+    """The factors of a block's rows: of each, one for all columns."""
+
+    def __init__(self, lhs: Tile) -> None:
+        self.lhs, self.terms, self.unrolled = lhs, lhs.columns, UNROLLED
+
+    def get(self, row: Index, columns: Sequence[Index], term: Index, width: int, dtype: str) -> Sequence[Lanes]:
+        """What pieces of a row, which begin at these columns, are multiplied by."""
+        return [casts.cast(self.lhs.w, self.lhs.get(row, term, 1), dtype).repeat(width)] * len(columns)
+
+
+class _Grouped(_Left):
+    """The factors of products side by side: columns of each of these have one."""
+
+    def __init__(self, lhs: Tile, groups: int, columns: int) -> None:
+        super().__init__(lhs)
+        self.terms = self.unrolled = lhs.columns // groups
+        self._columns = columns // groups
+        self._read: dict[tuple[Index, int, int], tuple[Lanes, str]] = {}
+
+    def get(self, row: Index, columns: Sequence[Index], term: Index, width: int, dtype: str) -> Sequence[Lanes]:
+        return [self._factor(row, column, term, width, dtype) for column in columns]
+
+    def _factor(self, row: Index, column: Index, term: Index, width: int, dtype: str) -> Lanes:
+        w, lhs = self.lhs.w, self.lhs
+        assert isinstance(column, int) and isinstance(term, int), "groups have few columns and terms"
+        places = [(column + lane) // self._columns * self.terms + term for lane in range(width)]
+        first = column // self._columns * self.terms
+        if len(set(places)) == 1:
+            found = lhs.get(row, places[0], 1)
+        elif (count := places[-1] - term + self.terms - first) <= width:
+            found = self._piece(row, first, count)
+            places = [place - first for place in places]
+            found = vectorial(found.dtype, width, shuffle(w, found.type, whole(w, found), "poison", places))
+        else:
+            found = gather(w, lhs, [(row, place) for place in places])
+        found = casts.cast(w, found, dtype)
+        return found.repeat(width) if found.is_uniform else found
+
+    def _piece(self, row: Index, first: int, count: int) -> Lanes:
+        """A piece of a row of factors, read once."""
+        key = (row, first, count)
+        if key not in self._read or not self.lhs.w.knows(self._read[key][1]):
+            self._read[key] = self.lhs.get(row, first, count), self.lhs.w.mark()
+        return self._read[key][0]
+
+
 def _block(
-    k: Kernel, lhs: Tile, rhs: Tile, acc: Tile, row: Index, column: Index, rows: int, columns: int,
+    k: Kernel, lhs: _Left, rhs: Tile, acc: Tile, row: Index, column: Index, rows: int, columns: int,
     ahead: Fetch | None = None,
 ) -> list[Lanes]:  # fmt: skip
     """The sums of some rows and columns. `ahead` is called in each iteration over terms."""
-    w, width, terms = k.w, acc.width, lhs.columns
+    w, width, terms = k.w, acc.width, lhs.terms
     starts = [acc.get(w.add(row, r), w.add(column, c), width) for r in range(rows) for c in range(0, columns, width)]
-    step = min(UNROLLED, terms)
+    step = min(lhs.unrolled, terms)
 
     def add(sums: Sequence[Lanes], term: Index, count: int) -> list[Lanes]:
         found = list(sums)
@@ -141,10 +189,10 @@ def _block(
             taken = [rhs.get(at, place, width) for place in places] if turned is None else [one[t] for one in turned]
             right = [casts.cast(w, factor, acc.dtype) for factor in taken]
             for r in range(rows):
-                left = casts.cast(w, lhs.get(w.add(row, r), at, 1), acc.dtype).repeat(width)
+                left = lhs.get(w.add(row, r), places, at, width, acc.dtype)
                 for c, factor in enumerate(right):
                     n = r * len(right) + c
-                    found[n] = _multiply_add(k, left, factor, found[n])
+                    found[n] = _multiply_add(k, left[c], factor, found[n])
         return found
 
     if terms == step:

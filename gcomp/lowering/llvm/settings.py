@@ -109,6 +109,8 @@ def _products(launch: LaunchOp, ranges: Ranges, lanes: int) -> Choice:
     summed = op.dimensions.rhs_contracting_dimensions if isinstance(op, hlo.DotGeneralOp) else ()
     if _are_neighbours(launch, op.rhs, summed, ranges):
         return {**_transposed(*space.extents[1:], lanes), "down": 1, "transposed": 1}
+    if isinstance(op, hlo.ConvolutionOp) and (grouped := _grouped(op, space, lanes)) is not None:
+        return grouped
     if (blocks := _in_blocks(launch, op, space, ranges, lanes)) is not None:
         return blocks
     rows, columns = _sums(space.extents[ROW], space.extents[COLUMN], lanes, _panel(op))
@@ -124,6 +126,25 @@ def _products(launch: LaunchOp, ranges: Ranges, lanes: int) -> Choice:
     terms = _terms(extent, isinstance(op.lhs, BlockArgument) and bit_width(dtype_text(op.lhs.type)) == 32)
     shared = {"rows": rows, "columns": columns, "terms": terms, "down": _is_kept(op)}
     return {**shared, "windows": int(wide), "runs": int(runs)}
+
+
+def _grouped(op: hlo.ConvolutionOp, space: Space, lanes: int) -> Choice | None:
+    """Groups of few features side by side in a vector, each of which reads as many channels: a vector of these is
+    loaded for each pixel, and a channel of each group goes to the lanes of its features.
+
+    None where groups fill vectors, or do not fit one.
+    """
+    groups, rows, columns, _ = space.extents
+    if not op.is_channels_last or op.value("batch_group_count") != 1 or groups == 1 or len(terms_of(op)) == 1:
+        return None
+    if not isinstance(columns, int) or columns not in (2, 4, 8) or columns >= lanes or terms_of(op)[0] != columns:
+        return None
+    together = lanes // columns
+    if groups % together or dtype_text(op.lhs.type) != "f32":
+        return None
+    most = min(rows, MOST_ROWS) if isinstance(rows, int) else MOST_ROWS
+    even = next((n for n in range(most, MOST_ROWS // 2, -1) if isinstance(rows, int) and rows % n == 0), most)
+    return {"rows": even, "columns": lanes, "terms": columns, "together": together, "windows": 1, "down": 1}
 
 
 def _in_blocks(launch: LaunchOp, op: Contraction, space: Space, ranges: Ranges, lanes: int) -> Choice | None:

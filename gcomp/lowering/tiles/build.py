@@ -211,9 +211,10 @@ class TileBuilder:
         """The two dimensions swapped."""
         return self._pure(tile.TransposeOp, (x,), tile.tile(static_shape(x)[::-1], cast(Tensor, x.type).element_type))
 
-    def dot(self, lhs: SSAValue, rhs: SSAValue, acc: SSAValue, precision: str) -> SSAValue:
-        """lhs @ rhs + acc."""
-        return self._pure(tile.DotOp, (lhs, rhs, acc), acc.type, precision=StringAttr(precision))
+    def dot(self, lhs: SSAValue, rhs: SSAValue, acc: SSAValue, precision: str, groups: int = 1) -> SSAValue:
+        """lhs @ rhs + acc, of so many products side by side."""
+        properties = {"groups": integer(groups)} if groups > 1 else {}
+        return self._pure(tile.DotOp, (lhs, rhs, acc), acc.type, precision=StringAttr(precision), **properties)
 
     # ---- folds ----
 

@@ -179,16 +179,23 @@ def _transpose(run: _Run, op: tile.TransposeOp, args: Sequence[Any]) -> Sequence
 
 
 def _dot(run: _Run, op: tile.DotOp, args: Sequence[Any]) -> Sequence[Any]:
-    lhs, rhs, acc = args
+    if op.groups == 1:
+        return [_product(op, *args)]
+    sides: list[list[Array]] = [np.split(side, op.groups, axis=2) for side in args]
+    return [np.concatenate([_product(op, *group) for group in zip(*sides, strict=True)], axis=2)]
+
+
+def _product(op: tile.DotOp, lhs: Array, rhs: Array, acc: Array) -> Array:
+    """One of the products that an op makes side by side."""
     kind = acc.dtype
     if np.issubdtype(kind, np.integer):
-        return [(lhs.astype(np.int64) @ rhs.astype(np.int64) + acc).astype(kind)]
+        return (lhs.astype(np.int64) @ rhs.astype(np.int64) + acc).astype(kind)
     with np.errstate(all="ignore"):
         if op.precision.data == "exact":
-            return [_chain(lhs.astype(kind), rhs.astype(kind), acc)]
+            return _chain(lhs.astype(kind), rhs.astype(kind), acc)
         if op.precision.data == "tf32" and lhs.dtype == np.float32:
             lhs, rhs = _tf32(lhs), _tf32(rhs)
-        return [(lhs.astype(kind) @ rhs.astype(kind) + acc).astype(kind)]
+        return (lhs.astype(kind) @ rhs.astype(kind) + acc).astype(kind)
 
 
 def _chain(lhs: Array, rhs: Array, acc: Array) -> Array:

@@ -376,6 +376,9 @@ class DotOp(TileOp):
 
     With `exact`, each element is one chain of fma's in the type of `acc`, which holds all numbers of the operands'
     type: it starts from the element of `acc`, and k ascends. With the others, no order is said. Integers wrap.
+
+    With `groups`, of which there is one otherwise, so many products lie side by side: each takes k columns of lhs, and
+    gives its share of the columns of the result.
     """
 
     name = "tile.dot"
@@ -383,15 +386,21 @@ class DotOp(TileOp):
     rhs = operand_def(AnyTensorTypeConstr)
     acc = operand_def(AnyTensorTypeConstr)
     precision = prop_def(StringAttr)
+    groups_attr = opt_prop_def(IntegerAttr, prop_name="groups")
     result = result_def(AnyTensorTypeConstr)
     traits = traits_def(NoMemoryEffect())
+
+    @property
+    def groups(self) -> int:
+        """How many products lie side by side."""
+        return 1 if self.groups_attr is None else self.groups_attr.value.data
 
     PRECISIONS: ClassVar = ("ieee", "tf32", "tf32x3", "exact")
 
     def check(self) -> None:
-        m, k, n = *static_shape(self.lhs), static_shape(self.rhs)[-1]
-        if static_shape(self.rhs) != (k, n) or static_shape(self.acc) != (m, n):
-            self.fail("lhs, rhs and acc have the shapes (m, k), (k, n) and (m, n)")
+        (m, columns), (k, n), groups = static_shape(self.lhs), static_shape(self.rhs), self.groups
+        if groups < 1 or n % groups or columns != groups * k or static_shape(self.acc) != (m, n):
+            self.fail(f"lhs, rhs and acc have the shapes (m, {groups} * k), (k, n) and (m, n), and {groups} divides n")
         if element(self.lhs) != element(self.rhs):
             self.fail(f"multiplies {element(self.lhs)} by {element(self.rhs)}")
         if self.precision.data not in self.PRECISIONS:

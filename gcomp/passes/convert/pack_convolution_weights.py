@@ -3,7 +3,8 @@ registers sum at a time lie together, one term after the other, so that its tile
 
 Kernels keep what they compute: they read the panels, and see them as the window that they were. So it is done once
 kernels are cut, where nothing folds these views into the weight again. A weight that something else reads as well stays
-as it is, since it would be stored twice, and so does one whose features do not come in panels.
+as it is, since it would be stored twice, and so does one whose features do not come in panels. Where features come in
+groups, a panel has features of one group, or all those of several.
 """
 
 from __future__ import annotations
@@ -55,23 +56,26 @@ class PackConvolutionWeights(Pass):
 def _panel_width(weight: WeightOp, shape: Sequence[int], widths: Sequence[int]) -> int | None:
     """The features of a panel; None for a weight that does not come in several of them, or is read otherwise."""
     uses = list(weight.result.uses)
-    if len(shape) < 3 or 0 in shape or not uses or not all(_is_convolved(use.operation, use.index) for use in uses):
+    groups = {count for use in uses for count in _groups(use.operation, use.index)}
+    if len(shape) < 3 or 0 in shape or len(groups) != 1 or 0 in groups:
         return None
-    return next((c for c in widths if shape[-1] % c == 0 and shape[-1] > c), None)
+    features = shape[-1] // groups.pop()
+    found = (c for c in widths if shape[-1] % c == 0 and shape[-1] > c and 0 in (features % c, c % features))
+    return next(found, features if min(widths) < features < shape[-1] else None)
 
 
-def _is_convolved(op: Operation, index: int) -> bool:
-    """Whether a kernel takes an operand as the weight of convolutions with features last alone."""
+def _groups(op: Operation, index: int) -> set[int]:
+    """The numbers of groups of the convolutions with features last whose weight a kernel's operand is; 0 for any other
+    reader."""
     if not isinstance(op, LaunchOp):
-        return False
-    uses = list(op.block.args[index].uses)
-    return bool(uses) and all(
-        use.index == 1
-        and isinstance(conv := use.operation, hlo.ConvolutionOp)
-        and conv.is_channels_last
-        and conv.value("feature_group_count") == conv.value("batch_group_count") == 1
-        for use in uses
-    )
+        return {0}
+    return {_groups_of(use.operation) if use.index == 1 else 0 for use in op.block.args[index].uses}
+
+
+def _groups_of(op: Operation) -> int:
+    if not isinstance(op, hlo.ConvolutionOp) or not op.is_channels_last or op.value("batch_group_count") != 1:
+        return 0
+    return op.value("feature_group_count")
 
 
 def _pack(weight: WeightOp, shape: Sequence[int], width: int, program: Program) -> None:

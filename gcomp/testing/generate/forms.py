@@ -167,6 +167,9 @@ def convolution_by_columns(g: Growth) -> None:
     channels, groups = choices.chosen((1, 2, 3)), 1
     if near == 0:
         groups = channels = 2
+    elif near == 5:
+        groups, per = choices.chosen(((8, 4), (4, 8), (16, 2), (8, 8), (3, 4)))
+        features = channels = groups * per
     window = list(choices.chosen(((2,), (2, 1), (1, 2))))
     sizes = (*window, channels // groups, features)
     array = (np.arange(np.prod(sizes)) % 7).astype(dtype_of(text)).reshape(sizes)

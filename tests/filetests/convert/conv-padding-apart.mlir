@@ -21,6 +21,21 @@ func.func @many(%x: tensor<1x9x9x64xf32>, %w: tensor<3x3x64x16xf32>) -> tensor<1
   return %0 : tensor<1x9x9x16xf32>
 }
 
+// Groups of more than one channel have runs.
+// CHECK-LABEL: @groups
+// CHECK: stablehlo.pad
+// CHECK-NOT: stablehlo.pad
+func.func @groups(%x: tensor<1x9x9x16xf32>, %w: tensor<3x3x4x16xf32>, %v: tensor<3x3x1x16xf32>)
+    -> (tensor<1x9x9x16xf32>, tensor<1x9x9x16xf32>) {
+  %0 = stablehlo.convolution(%x, %w) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f],
+    window = {pad = [[1, 1], [1, 1]]} {batch_group_count = 1 : i64, feature_group_count = 4 : i64}
+    : (tensor<1x9x9x16xf32>, tensor<3x3x4x16xf32>) -> tensor<1x9x9x16xf32>
+  %1 = stablehlo.convolution(%x, %v) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f],
+    window = {pad = [[1, 1], [1, 1]]} {batch_group_count = 1 : i64, feature_group_count = 16 : i64}
+    : (tensor<1x9x9x16xf32>, tensor<3x3x1x16xf32>) -> tensor<1x9x9x16xf32>
+  return %0, %1 : tensor<1x9x9x16xf32>, tensor<1x9x9x16xf32>
+}
+
 // Few features are not worth a copy of many channels, and a negative padding cuts the input.
 // CHECK-LABEL: @others
 // CHECK-NOT: stablehlo.pad

@@ -17,7 +17,7 @@ func.func @main(%x: tensor<1x9x9x8xf32>) -> tensor<1x7x7x64xf32> {
   return %1 : tensor<1x7x7x64xf32>
 }
 
-// One panel lies as the weight does; groups have weights of their own; what an op reads as well would be stored twice.
+// One panel lies as the weight does; what an op reads as well would be stored twice.
 // CHECK-LABEL: @others
 // CHECK-NOT: stablehlo.transpose
 func.func private @others(%x: tensor<1x9x8xf32>) -> (tensor<1x7x32xf32>, tensor<1x7x64xf32>, tensor<1x7x64xf32>, tensor<3x8x64xf32>) {

@@ -14,9 +14,11 @@ from gcomp.ir.structures import ConvDimensions
 from gcomp.ir.types import shape_of, tensor
 from gcomp.lowering.llvm.settings import settings_for
 from gcomp.lowering.tiles.executor import execute
-from gcomp.lowering.tiles.schedules import schedule
+from gcomp.lowering.tiles.schedules import Settings, schedule
 from gcomp.passes.manager import PassManager
 from gcomp.passes.registry import parse_pipeline
+from gcomp.runtime.cpu.variants import VARIANTS, Variant, runs
+from gcomp.testing.machine import Kernels
 
 
 def numbers(*shape: int) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
@@ -37,17 +39,39 @@ def convolution(features: int, pipeline: str) -> Program:
     return program
 
 
-def result(program: Program, bits: int) -> bytes:
-    """The bits that the kernel of a program gives."""
-    (launch,) = [op for op in program.block.ops if isinstance(op, LaunchOp)]
-    scheduled = schedule(launch, "k", program.ranges, settings_for(launch, program.ranges, bits))
+def grouped(groups: int, per: int, channels: int, pipeline: str) -> Program:
+    """A convolution with bias in groups of so many features, each of which reads so many channels, after a pipeline."""
+    features = groups * per
+    program = Program.empty([("x", tensor((1, 5, 6, groups * channels), "f32"))])
+    b = Builder(program)
+    y = b.emit(
+        hlo.ConvolutionOp, program.block.args[0], b.weight("w", numbers(3, 3, channels, features)),
+        types=(tensor((1, 5, 6, features), "f32"),), dimension_numbers=ConvDimensions.channels_last(2),
+        padding=[(1, 1), (1, 1)], feature_group_count=groups,
+    )  # fmt: skip
+    program.finish([("y", b.add(y, b.weight("bias", numbers(features))))])
+    PassManager(parse_pipeline(pipeline)).run(program)
+    return program
+
+
+def result(program: Program, bits: int, variant: Variant | None = None, *, together: bool = True) -> bytes:
+    """The bits that the kernel of a program gives, evaluated or as machine code; groups of a vector apart if asked."""
+    launch = next(op for op in program.block.ops if isinstance(op, LaunchOp) and op.kind_name == "convolution")
+    settings = settings_for(launch, program.ranges, bits)
+    if not together:
+        settings = Settings({"exact": 1, "pieces": 1, "rows": 4, "columns": 2, "terms": 1, "windows": 1})
+    scheduled = schedule(launch, "k", program.ranges, settings)
     inputs = [
         np.ascontiguousarray(program.weights[v.owner.symbol])
         if isinstance(v.owner, WeightOp)
         else numbers(*[s for s in shape_of(v) if isinstance(s, int)])
         for v in launch.operands
     ]
-    return execute(launch, scheduled, inputs, {})[0].tobytes()
+    if variant is None:
+        return execute(launch, scheduled, inputs, {})[0].tobytes()
+    kernels = Kernels(scheduled, bits)
+    kernels.compile(variant)
+    return kernels.run(launch, inputs, {})[0].tobytes()
 
 
 @pytest.mark.parametrize("bits", [256, 512])
@@ -63,3 +87,35 @@ def test_a_kernel_reads_panels_and_keeps_its_bits(features: int, panels: tuple[i
 def test_one_panel_and_features_in_none_stay(features: int) -> None:
     program = convolution(features, "fuse,pack-convolution-weights")
     assert {op.symbol for op in program.ops() if isinstance(op, WeightOp)} == {"bias", "w"}
+
+
+@pytest.mark.parametrize(
+    ("groups", "per", "panels"), [(2, 32, (2, 32)), (4, 48, (12, 16)), (4, 24, (4, 24)), (8, 8, (2, 32)), (3, 4, None)]
+)
+def test_a_panel_has_features_of_one_group_or_all_of_several(
+    groups: int, per: int, panels: tuple[int, int] | None
+) -> None:
+    program = grouped(groups, per, 2, "fuse,pack-convolution-weights")
+    (w,) = {op.symbol for op in program.ops() if isinstance(op, WeightOp)} - {"bias"}
+    assert program.weights[w].shape == ((3, 3, 2, groups * per) if panels is None else (panels[0], 3, 3, 2, panels[1]))
+
+
+@pytest.mark.parametrize("apart", [False, True])
+@pytest.mark.parametrize("bits", [256, 512])
+@pytest.mark.parametrize(
+    ("groups", "per", "channels"), [(8, 4, 4), (4, 8, 8), (16, 2, 2), (8, 4, 2), (2, 24, 24), (4, 16, 16)]
+)
+def test_groups_in_one_vector_and_apart_give_the_same_bits(
+    groups: int, per: int, channels: int, bits: int, apart: bool
+) -> None:  # fmt: skip
+    """A group's sums are what they would be alone, evaluated and as code, with the padding in the kernel or not."""
+    padded = "conv-padding-apart,fuse" if apart else "fuse"
+    plain, packed = (grouped(groups, per, channels, f"{padded}{last}") for last in ("", ",pack-convolution-weights"))
+    expected = result(plain, bits, together=False)
+    (launch, *_) = [op for op in packed.block.ops if isinstance(op, LaunchOp) and op.kind_name == "convolution"]
+    together = settings_for(launch, packed.ranges, bits).get("together", 1)
+    assert together == (bits // 32 // per if per == channels and per < bits // 32 else 1)
+    assert result(plain, bits) == result(packed, bits) == expected
+    for variant in VARIANTS.values():
+        if variant.bits == bits and runs(variant):
+            assert result(packed, bits, variant) == expected

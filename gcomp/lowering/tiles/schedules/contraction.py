@@ -11,13 +11,15 @@ inputs give equal bits. `boxes` brings operands by the GPU's copy unit where the
 that no other choice changes a bit. `windows` takes the terms of a convolution one position of the window after the
 other, and at each the channels: neighbours in memory where channels come last, and nothing but whole rows is left out
 where there is padding. With `runs` it takes the rows of the window so, and in each the points and their channels, which
-are neighbours where nothing is padded or dilated. `transposed` loads tiles of the right operand as rows of terms, where
+are neighbours where nothing is padded or dilated. `together` groups of features are products side by side: a vector has
+features of several. `transposed` loads tiles of the right operand as rows of terms, where
 these are neighbours.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from xdsl.ir import Operation, SSAValue
 
@@ -143,6 +145,8 @@ class _Contraction:
     def __init__(
         self, launch: LaunchOp, op: Operation, space: Space, name: str, ranges: Ranges, settings: Settings
     ) -> None:
+        self.together = settings.get("together", 1)
+        space = _together(op, space, self.together) if self.together > 1 else space
         self.launch, self.op, self.space, self.settings = launch, op, space, settings
         self.writer = KernelWriter(launch, name, ranges)
         self.b = self.writer.b
@@ -314,6 +318,9 @@ class _Contraction:
         self.spans = {} if which is None else {BATCH: Span(which, 1, -1)}
         for frame, axis in ((lhs, 0), (out, 0)):
             self._bind(frame, ROW, rows, self.rows, row, axis)
+        if self.together > 1:
+            lhs.extents[COLUMN] = channels = self.together * self.terms
+            self._bind(lhs, COLUMN, channels, channels, column, 1)
         for frame, axis in ((rhs, 0 if self.transposed else 1), (out, 1)):
             self._bind(frame, COLUMN, frame.extents[COLUMN], self.columns, column, axis)
         return lhs, rhs, out
@@ -370,7 +377,7 @@ class _Contraction:
                     side.spans = {**self.spans, TERM: Span(start, self.terms, axis)}
                 with side.scope():
                     factors.append(self._factor(side, frame, n))
-            return [b.dot(factors[0], factors[1], carried[0], self.precision)]
+            return [b.dot(factors[0], factors[1], carried[0], self.precision, self.together)]
 
         (found,) = turn(b.position(0), [acc]) if bounds is None else b.loop(*bounds, self.terms, [acc], turn)
         return found
@@ -388,19 +395,38 @@ class _Contraction:
             *across, channel = delinearize(d(TERM), self.run_sizes)
             ranged = (channel, *delinearize(d(WINDOW), self.window), *across)
         try:
-            read = side.reads(op, 0, n, frame.access(shape_of(op.results[0]), self.space.indices), ranged)
+            read = self._side_by_side(side, ranged) if n == 0 and self.together > 1 else self._read(side, n, ranged)
             found = side(op.operands[n], read)
         except LookupError as error:
             raise UnsupportedError(
                 f"operand {n} of {op.name} does not come in rows and columns", why=str(error)
             ) from error
         transposed = n == 1 and self.transposed
-        shape = (self.rows, self.terms) if n == 0 else (self.terms, self.columns)[:: -1 if transposed else 1]
+        shape = (
+            (self.rows, self.together * self.terms)
+            if n == 0
+            else (self.terms, self.columns)[:: -1 if transposed else 1]
+        )
         mask = None if _is_box(found) else frame.mask(read.conditions, (d(TERM).text,))
         if mask is not None and not _parts(mask) <= _loaded_where(found):
             found = b.apply("select", mask, found, b.constant(0, element(found)))
         found = b.broadcast(found, shape)
         return b.transpose(found) if transposed else found
+
+    def _read(self, side: Elements, n: int, ranged: Sequence[Size]) -> IndexingMap:
+        """The element of an operand that a term of a result's element reads."""
+        frame = side.frame
+        return side.reads(self.op, 0, n, frame.access(shape_of(self.op.results[0]), self.space.indices), ranged)
+
+    def _side_by_side(self, side: Elements, ranged: Sequence[Size]) -> IndexingMap:
+        """The element of the left operand in a column of several groups, whose channels lie one after the other."""
+        assert isinstance(self.op, hlo.ConvolutionOp)
+        frame, feature = side.frame, self.op.dimensions.output_feature_dimension
+        first = [index - d(COLUMN) if k == feature else index for k, index in enumerate(self.space.indices)]
+        read = side.reads(self.op, 0, 0, frame.access(shape_of(self.op.results[0]), first), (0, *ranged[1:]))
+        channel = self.op.dimensions.input_feature_dimension
+        indices = [index + d(COLUMN) if k == channel else index for k, index in enumerate(read.indices)]
+        return frame.simplify(replace(read, indices=tuple(indices)))
 
     # ---- results ----
 
@@ -413,6 +439,18 @@ class _Contraction:
         for j, value in enumerate(self.writer.values):
             found: IndexingMap = places[value]
             self.writer.store(j, frame, found, elements(value, found))
+
+
+def _together(op: Operation, space: Space, count: int) -> Space:
+    """The iteration space of a convolution in which so many groups of features are one."""
+    assert isinstance(op, hlo.ConvolutionOp)
+    batch, rows, columns, terms = space.extents
+    indices = [*space.indices]
+    feature = op.dimensions.output_feature_dimension
+    columns = columns * count
+    batch = floordiv(batch, count)
+    indices[feature] = (0 if batch == 1 else d(BATCH) * columns) + d(COLUMN)
+    return Space((batch, rows, columns, terms), tuple(indices), columns)
 
 
 def _window_of(op: Operation) -> tuple[Size, ...] | None:

@@ -95,16 +95,16 @@ def test_fma_is_the_exact_result_rounded_once(form: str) -> None:
     check()
 
 
-def dotted(lhs: Array, rhs: Array, acc: Array, types: tuple[Attribute, Attribute]) -> Array:
+def dotted(lhs: Array, rhs: Array, acc: Array, types: tuple[Attribute, Attribute], groups: int = 1) -> Array:
     """`tile.dot` with the precision `exact` of arrays, by the evaluator."""
-    (m, k), n = lhs.shape, rhs.shape[1]
+    m, (k, n) = lhs.shape[0], rhs.shape
 
     def body(b: TileBuilder, arguments: list[SSAValue]) -> None:
         def at(rows: int, columns: int) -> SSAValue:
             return b.add(b.multiply(b.iota(rows, 0, 2), b.position(columns)), b.iota(columns, 1, 2))
 
-        tiles = [b.load(v, at(*shape), None) for v, shape in zip(arguments, ((m, k), (k, n), (m, n)), strict=False)]
-        b.store(arguments[3], at(m, n), b.dot(*tiles, "exact"), None)
+        tiles = [b.load(v, at(*shape), None) for v, shape in zip(arguments, (lhs.shape, (k, n), (m, n)), strict=False)]
+        b.store(arguments[3], at(m, n), b.dot(*tiles, "exact", groups), None)
 
     found = kernel(body, ["in", "in", "in", "out"], [types[0], types[0], types[1], types[1]])
     found.verify()
@@ -126,6 +126,28 @@ def test_exact_products_are_chains_in_ascending_order(types: tuple[Attribute, At
             total = expected(float(lhs[i, k]), float(rhs[k, j]), total, kinds[1])
         wanted[i, j] = total
     assert dotted(lhs, rhs, acc, types).tobytes() == wanted.tobytes()
+
+
+@pytest.mark.parametrize(("groups", "terms", "columns"), [(4, 4, 4), (2, 3, 8), (16, 1, 2)])
+def test_products_side_by_side_are_each_alone(groups: int, terms: int, columns: int) -> None:
+    random = np.random.default_rng(1)
+    shapes = (4, groups * terms), (terms, groups * columns), (4, groups * columns)
+    lhs, rhs, acc = (random.normal(size=s).astype(np.float32) for s in shapes)
+    apart = [
+        dotted(
+            *(side[:, g * n : (g + 1) * n] for side, n in ((lhs, terms), (rhs, columns), (acc, columns))), (f32, f32)
+        )
+        for g in range(groups)
+    ]
+    assert dotted(lhs, rhs, acc, (f32, f32), groups).tobytes() == np.concatenate(apart, axis=1).tobytes()
+
+
+def test_products_side_by_side_have_their_share_of_columns() -> None:
+    def body(b: TileBuilder, _: list[SSAValue]) -> None:
+        b.dot(b.constant(0, f32, (4, 8)), b.constant(0, f32, (4, 6)), b.constant(0, f32, (4, 6)), "exact", 4)
+
+    with pytest.raises(VerifyException, match="4 divides n"):
+        kernel(body, [], []).verify()
 
 
 def test_exact_products_of_integers_wrap() -> None:
