@@ -152,7 +152,7 @@ class Signature:
                 raise InputError(
                     "The inputs' sizes do not fit together.",
                     why=f"{reason} (with {sizes})",
-                    fix="Choose sizes that fulfil this, or change the model.",
+                    fix="Choose sizes that fulfil this, or compile for these alone (--dim n=1): that may need less.",
                 )
 
     def sizes(self, given: Mapping[str, int]) -> dict[str, int]:

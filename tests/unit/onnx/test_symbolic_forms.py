@@ -10,7 +10,7 @@ import onnx
 import pytest
 
 import gcomp
-from gcomp.errors import GcompError, InvalidModelError
+from gcomp.errors import GcompError, InputError, InvalidModelError
 from gcomp.frontends.onnx import import_onnx
 from tests.unit.onnx.graphs import model, numbers, results
 
@@ -235,3 +235,30 @@ def test_integer_matrices_are_scaled_by_fractions(alpha: float, beta: float) -> 
     )
     x, k, c = (numbers(*s).astype(np.int32) for s in ((2, 3), (3, 4), (4,)))
     assert np.array_equal(results(import_onnx(proto), x, k, c)[0], np.trunc(alpha * (x @ k) + beta * c))
+
+
+# ---- Squeeze, and sizes without a name ------------------------------------------------------------------------------
+
+
+def test_squeeze_without_axes_takes_symbolic_sizes_for_more_than_one() -> None:
+    compiled = gcomp.compile(model("(float[n, 1, 4] x) => (float[n, 4] y) { y = Squeeze (x) }", 20))
+    x = numbers(3, 1, 4)
+    assert np.array_equal(compiled(x)[0], x[:, 0])
+    with pytest.raises(InputError, match=r"Squeeze.*2 must be at most n = 1"):
+        compiled(numbers(1, 1, 4))
+    one = gcomp.compile(model("(float[n, 1, 4] x) => (float[4] y) { y = Squeeze (x) }", 20), dims={"n": 1})
+    assert np.array_equal(one(numbers(1, 1, 4))[0], numbers(1, 1, 4)[0, 0])
+
+
+@pytest.mark.parametrize("unknown", ["?", "None", -1])
+def test_sizes_without_a_name_are_sizes_of_their_own(unknown: str | int) -> None:
+    info = onnx.helper.make_tensor_value_info
+    shape = [unknown, 3, unknown]
+    graph = onnx.helper.make_graph(
+        [onnx.helper.make_node("Neg", ["x"], ["y"])],
+        "g",
+        [info("x", onnx.TensorProto.FLOAT, shape)],
+        [info("y", onnx.TensorProto.FLOAT, shape)],
+    )
+    compiled = gcomp.compile(onnx.helper.make_model(graph))
+    assert np.array_equal(compiled(numbers(2, 3, 5))[0], -numbers(2, 3, 5))

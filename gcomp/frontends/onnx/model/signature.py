@@ -185,8 +185,14 @@ class _Names:
             )
 
 
+_NO_NAMES = frozenset({"?", "None"})
+"""What exporters write for a size that they do not know: two of them are two sizes. Some write -1."""
+
+
 def _text_of(dim: int | onnx_ir.SymbolicDim) -> str:
-    return "" if isinstance(dim, int) else str(dim.value or "")
+    """The name of a symbolic dim; empty where it has none."""
+    text = "" if isinstance(dim, int) else str(dim.value or "")
+    return "" if text in _NO_NAMES else text
 
 
 def _sizes(row: Row, names: _Names, label: str, place: str) -> list[Size]:
@@ -232,12 +238,10 @@ def _type(value: onnx_ir.Value, names: _Names, element: str, where: str) -> Tens
         )
     shape: list[Size] = []
     for i, dim in enumerate(value.shape):
-        if isinstance(dim, int):
-            if dim < 0:
-                raise InvalidModelError(f"Dim {i} of the input `{value.name}` is {dim}.", where=place)
+        if isinstance(dim, int) and dim >= 0:
             shape.append(dim)
-        elif dim.value:
-            shape.append(names.sizes[str(dim.value)])
+        elif text := _text_of(dim):
+            shape.append(names.sizes[text])
         else:
             shape.append(names.fresh(f"{value.name}_dim{i}"))
     return tensor(shape, element)

@@ -127,15 +127,16 @@ def flatten(ctx: NodeContext) -> Results:
 
 @imports("Squeeze")
 def squeeze(ctx: NodeContext) -> Results:
-    """Squeeze: the named dims, which must be 1, or all dims that are 1."""
+    """Squeeze: the named dims, which must be 1, or all that are 1, of which no symbolic one is (a constraint)."""
     shape = ctx.shape()
     if ctx.has(1) and ctx.known_value(1) is None:
         return [ctx.b.reshape(ctx[0], squeezed_shape(ctx, 1))]
     axes = ctx.axes("axes", 1, len(shape))
     if axes is None:
-        if any(isinstance(s, Dim) for s in shape):
-            ctx.unsupported(f"without axes, the rank of its result depends on {_text(shape)}")
         axes = [i for i, s in enumerate(shape) if s == 1]
+        for size in shape:
+            if isinstance(size, Dim) and ctx.ranges.less_equal(2, size) is not True:
+                ctx.require("le", 2, size)
     for axis in axes:
         if isinstance(shape[axis], Dim):
             ctx.require("eq", shape[axis], 1)

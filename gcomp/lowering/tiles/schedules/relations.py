@@ -69,8 +69,8 @@ def _forward(
             permutation: tuple[int, ...] = op.value("permutation")
             yield result, frame.access(shape, [access.indices[k] for k in permutation])
         elif isinstance(op, hlo.SliceOp):
-            ends = zip(access.indices, shape, strict=True)
-            if takes_first(op) and all(frame.holds(size - 1 - index) for index, size in ends):
+            ends = zip(access.indices, shape, access.shape, strict=True)
+            if takes_first(op) and all(size == whole or frame.holds(size - 1 - index) for index, size, whole in ends):
                 yield result, frame.access(shape, access.indices)
         elif isinstance(op, hlo.BroadcastInDimOp):
             indices = _spread(op, access, spread)
