@@ -11,6 +11,8 @@ from __future__ import annotations
 import argparse
 import math
 import sys
+import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -24,10 +26,9 @@ from gcomp.ir.program import Program
 from gcomp.measuring.timing import processor
 from gcomp.passes.base import Pass, PassContext
 from gcomp.passes.registry import parse_pipeline
-from gcomp.passes.structure import structure
 from gcomp.targets.base import target_named
 from gcomp.testing import workers
-from gcomp.trying.change import Change, Metrics, guarded, optimize, total
+from gcomp.trying.change import Change, Metrics, alike, guarded, optimize, total
 from gcomp.trying.models import Model
 from gcomp.trying.subject import subject_of
 from gcomp.trying.worth import Worth, overall, worth_of
@@ -40,71 +41,91 @@ HEAD = """# What each pass is worth
 Written by `python -m tools.pass_value`, on {machine}; do not edit.
 
 Each row is a pass of the pipeline of the target `cpu`, and what becomes of the {models} models of the corpus with it
-(version {version}), compared with the same pipeline without it. *Changed* counts the models whose kernels are others;
-*needed* those that do not compile without it. Figures are sums over changed models: ops and kernels, bytes moved and
-predicted time by the cost model, bytes of machine code. *Run time* is that with the pass over that without it, measured
-in turn on one thread, with 95 % bounds, on the changed models (at most {timed}) whose predicted time changes most;
-below 1 the pass makes them faster.
+(version {version}), compared with the same pipeline without it. *Acts* counts the models in which it changes the
+program where it stands; *changed* those whose code is another in the end; *needed* those that do not compile without
+it. Where a pass acts and nothing is changed, others do in its absence what it does. Figures are sums over changed
+models: ops and kernels, flops, bytes moved and predicted time by the cost model, the arena's bytes, bytes of machine
+code. *Own ms* is what the pass itself takes, of a processor, for all models together; *share* is that of the time of
+all passes. *Run time* is that with the pass over that without it, measured in turn on one thread, with 95 % bounds, on
+the changed models (at most {timed}) whose predicted time changes most; below 1 the pass makes them faster.
 
-| pass | changed | needed | ops | kernels | bytes moved | code | predicted | run time |
-| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
+| pass | acts | changed | needed | ops | kernels | flops | bytes | peak | code | predicted | own ms | share | run time |
+| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
 """
 FIGURES = (
-    lambda m: m.ops, lambda m: m.kernels, lambda m: m.bytes, lambda m: m.code_bytes,
-    lambda m: next(iter(m.predicted.values())),
+    lambda m: m.ops, lambda m: m.kernels, lambda m: m.flops, lambda m: m.bytes, lambda m: m.peak_bytes or 0,
+    lambda m: m.code_bytes, lambda m: next(iter(m.predicted.values())),
 )  # fmt: skip
+WHY: dict[str, str] = {}
+"""Why a pass stays that changes no model of the corpus."""
 
 
 @dataclass
 class Without:
-    """The default pipeline run on a program, step by step: what it was before each pass first ran, and whether that
-    pass ever changed it."""
+    """The default pipeline run on a program, step by step: what it was before each pass first ran, whether that pass
+    ever changed it, and the seconds of a processor that it took."""
 
     before: dict[str, tuple[int, Program]]
     changed: set[str]
+    seconds: Counter[str]
 
 
 def walk(program: Program, passes: Sequence[Pass]) -> Without:
     """Run a pipeline on a program, which is changed."""
-    found = Without({}, set())
+    found = Without({}, set(), Counter())
     for at, step in enumerate(passes):
         if step.name not in found.before:
             found.before[step.name] = at, program.clone()
+        started = time.process_time()
         if step.run(program, PassContext()):
             found.changed.add(step.name)
+        found.seconds[step.name] += time.process_time() - started
     return found
 
 
-def changes_of(models: dict[str, Model], wanted: Sequence[str], name: str) -> list[tuple[str, Change]]:
-    """For each pass that does something in a model: the pass, and what it changes there."""
+def changes_of(
+    models: dict[str, Model], wanted: Sequence[str], name: str
+) -> tuple[list[tuple[str, Change]], Counter[str]]:
+    """For each pass that does something in a model: the pass, and what it changes there; and what all passes take."""
     passes = parse_pipeline(target_named(TARGET).pipeline())
     program = models[name].program()
     found = walk(program.clone(), passes)
     whole = optimize(program, passes, (), TARGET)
-    shape, metrics = structure(whole.program), whole.metrics()
+    kept = whole.program.clone()
+    metrics = whole.metrics()
     return [
-        (one, guarded(name, partial(_change, name, one, found.before[one], passes, shape, metrics)))
+        (one, guarded(name, partial(_change, name, one, found.before[one], passes, kept, metrics)))
         for one in wanted
         if one in found.changed
-    ]
+    ], found.seconds
 
 
 def _change(
-    name: str, one: str, before: tuple[int, Program], passes: Sequence[Pass], shape: object, metrics: Metrics
+    name: str, one: str, before: tuple[int, Program], passes: Sequence[Pass], kept: Program, metrics: Metrics
 ) -> Change:
     at, program = before
     left = optimize(program.clone(), [step for step in passes[at:] if step.name != one], (), TARGET)
-    return Change(name, {}) if structure(left.program) == shape else Change(name, {one: 1}, left.metrics(), metrics)
+    return Change(name, {}) if alike(left.program, kept) else Change(name, {one: 1}, left.metrics(), metrics)
 
 
-def row(name: str, found: Sequence[Change], timed: Sequence[Worth]) -> str:
-    """The row of a pass."""
+def row(name: str, found: Sequence[Change], timed: Sequence[Worth], seconds: Counter[str]) -> str:
+    """The row of a pass; `seconds` are those of all passes."""
     firing = [change for change in found if change.fires]
     needed = sum(bool(change.error) for change in found)
     mean = overall(timed)
     ratio = f"{mean[0]:.3f} [{mean[1]:.3f}, {mean[2]:.3f}] ({len(timed)})" if mean else ""
-    cells = [name, str(len(firing)), str(needed or ""), *(_moved(firing, figure) for figure in FIGURES), ratio]
+    own = [f"{1e3 * seconds[name]:.0f}", f"{100 * seconds[name] / seconds.total():.1f} %"]
+    counts = [str(len(found)), str(len(firing)), str(needed or "")]
+    cells = [name, *counts, *(_moved(firing, figure) for figure in FIGURES), *own, ratio]
     return f"| {' | '.join(cells)} |"
+
+
+def reasons(names: Sequence[str]) -> str:
+    """Why passes stay that change nothing here."""
+    if not names:
+        return ""
+    lines = [f"- `{name}`: {WHY.get(name, 'no reason is known')}" for name in names]
+    return "\n".join(["", "## Those that change no model here", "", *lines, ""])
 
 
 def _moved(firing: Sequence[Change], figure: object) -> str:
@@ -137,21 +158,28 @@ def main() -> int:
     steps = parse_pipeline(target_named(TARGET).pipeline())
     names = options.passes or list(dict.fromkeys(step.name for step in steps))
     found: dict[str, list[Change]] = {name: [] for name in names}
+    seconds = Counter[str]()
     console, rows = Console(width=170), list[str]()
     results = workers.run_tasks(partial(changes_of, models, names), models, options.jobs, LIMITS)
     for model, result in track(results, "models", len(models), console=Console(stderr=True)):
         if isinstance(result, (workers.Died, workers.Hung)):
             raise SystemExit(f"{model}: {result}")
-        for name, change in result:
+        changed, taken = result
+        seconds += taken
+        for name, change in changed:
             found[name].append(change)
     for name in track(names, "timing", console=Console(stderr=True)):
         chosen = [models[model] for model in most(found[name], options.timed)]
         timed = [one for one in worth_of(chosen, subject_of(name, target=TARGET), until=math.inf) if one.rounds]
-        rows.append(row(name, found[name], timed))
+        rows.append(row(name, found[name], timed, seconds))
         console.print(rows[-1], markup=False, highlight=False)
     if not options.passes and not options.models:
         head = HEAD.format(machine=processor(), models=len(models), version=known.version, timed=options.timed)
-        PAGE.write_text(head + "\n".join(rows) + "\n", "utf-8")
+        nothing = [name for name in names if not found[name] or not any(c.fires or c.error for c in found[name])]
+        PAGE.write_text(head + "\n".join(rows) + "\n" + reasons(nothing), "utf-8")
+        if unknown := [name for name in nothing if name not in WHY]:
+            console.print(f"worth nothing, and it is not said why they stay: {', '.join(unknown)}", style="red")
+            return 1
     return 0
 
 

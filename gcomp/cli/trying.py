@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from gcomp.cli.arguments import Load
+from gcomp.cli.arguments import Load, Target
 from gcomp.cli.options import load_files
 from gcomp.cli.spinner import spinner
 from gcomp.cli.try_page import try_page
@@ -58,6 +58,7 @@ def try_(
     ] = None,
     pipeline: Annotated[str | None, typer.Option("--pipeline", "-p", metavar="PASSES", help="try a pipeline")] = None,
     against: Annotated[str | None, typer.Option(metavar="PASSES", help="beside this one")] = None,
+    target: Target = DEFAULT_TARGET,
     models: Annotated[Path | None, typer.Option(metavar="DIR", help="models of yours, besides the corpus")] = None,
     corpus: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="only these models of the corpus, as onnx/bert")
@@ -84,6 +85,8 @@ def try_(
 
       gcomp try my_pass.py --models my_models --json
 
+      gcomp try my_pass.py --target triton:sm_90
+
       gcomp try --compare my-pass-1 my-pass-2
 
     Correct: each rewrite is proved where that is possible, programs are aimed at it, and a counterexample is made
@@ -100,7 +103,7 @@ def try_(
     load_files(load or [])
     if unknown := [name for name in stage or () if name not in STAGES]:
         raise UsageError(f"there is no stage {unknown[0]!r}", fix=f"stages are: {', '.join(STAGES)}")
-    subject = subject_of(what, target=DEFAULT_TARGET, pipeline=pipeline, against=against, chosen=chosen or ())
+    subject = subject_of(what, target=target, pipeline=pipeline, against=against, chosen=chosen or ())
     only = STAGES if not stage else tuple(name for name in STAGES if name in stage)
     options = Options(seconds, jobs, seed, models, only, everything, output, tuple(corpus or ()))
     try_command(Trial(subject, options), json=json)

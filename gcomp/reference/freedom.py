@@ -232,12 +232,14 @@ class _Folds(VariedInterpreter):
 
 
 class _Kept(VariedInterpreter):
-    """An interpreter whose products and quotients do not vanish where only their type has no number that is so small:
-    in a wider one they would not."""
+    """An interpreter whose products and quotients do not vanish where only their type has no number that is so small,
+    and whose batch normalizations do not overflow before they are scaled: in a wider type they would not."""
 
     def varied(self, row: PlainRow) -> PlainRow:
         def run(op: Operation, args: Sequence[Value], scope: Scope) -> Sequence[Value]:
             results = row(op, args, scope)
+            if short_name(op) == "batch_norm_inference":
+                return [_scaled_first(op, [cast(Array, a) for a in args], cast(Array, results[0]))]
             if short_name(op) not in ("divide", "multiply") or not all(map(_is_floats, results)):
                 return results
             wide = row(op, [_widened(arg) for arg in args], scope)
@@ -250,6 +252,19 @@ def _kept(value: Array, wide: Array) -> Array:
     """Zeros that are none in double precision as the least numbers of the type."""
     least = np.sign(wide) * float_format(value.dtype).smallest
     return np.where((value == 0) & (wide != 0), least, value).astype(value.dtype)
+
+
+def _scaled_first(op: Operation, args: Sequence[Array], result: Array) -> Array:
+    """A batch normalization with finite operands, and its factor first where its quotient overflows (in doubles only:
+    the reference computes others in them)."""
+    along = [-1 if d == cast(GraphOp, op).value("feature_index") else 1 for d in range(result.ndim)]
+    wide = [a.astype(np.float64) for a in args]
+    x, (scale, offset, mean, variance) = wide[0], [a.reshape(along) for a in wide[1:]]
+    with np.errstate(all="ignore"):
+        factor = scale / np.sqrt(variance + cast(GraphOp, op).value("epsilon"))
+        other = (x - mean) * factor + offset
+    lost = np.isfinite(other) & ~np.isfinite(result.astype(np.float64))
+    return np.where(lost, other, result.astype(np.float64)).astype(result.dtype)
 
 
 _FOLDS = frozenset(

@@ -208,7 +208,7 @@ def _changed(model: Model, subject: Subject) -> Change:
     if subject.is_placed and not rewrites:
         return Change(model.name, {})
     before = optimize(program, subject.before, (), subject.target)
-    if not _alike(after.program, before.program):
+    if not alike(after.program, before.program):
         return Change(model.name, dict(rewrites) or {subject.name: 1}, before.metrics(), after.metrics())
     if not subject.is_placed:
         return Change(model.name, {})
@@ -217,7 +217,7 @@ def _changed(model: Model, subject: Subject) -> Change:
     return Change(model.name, dict(rewrites), replace(same, applied=dict(before.watch.applied)), same, same=True)
 
 
-def _alike(first: Program, second: Program) -> bool:
+def alike(first: Program, second: Program) -> bool:
     """Whether programs are the same, whoever made their weights."""
     return structure(first) == structure(second) or identity(first) == identity(second)
 
@@ -238,4 +238,4 @@ def total(changes: Sequence[Change], value: Callable[[Metrics], Any]) -> tuple[A
     return sum(value(b) or 0 for b, _ in pairs), sum(value(a) or 0 for _, a in pairs)
 
 
-__all__ = ["GPUS", "Change", "Metrics", "changes", "firing_elsewhere", "kernels_on", "optimize", "total"]
+__all__ = ["GPUS", "Change", "Metrics", "alike", "changes", "firing_elsewhere", "kernels_on", "optimize", "total"]

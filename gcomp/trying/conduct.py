@@ -33,10 +33,12 @@ PROGRAMS = range(0, 32 * directed.FAMILY, directed.FAMILY)
 _BLOCK = 8
 _SECONDS = 4.0
 """Of the processor: a pass takes milliseconds on a generated program."""
-_WAITING = 8
+_WAITING = 3
 """So many times as long it may wait for something; where others want the processor, seconds last longer, too."""
 _BLOCK_SECONDS = 40.0
 """To make the programs of a block and run them: a process that takes longer hangs where no signal reaches it."""
+_SLOW = 0.1
+"""More seconds for a generated program are no more worth it."""
 _MEMORY = 4 << 30
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
@@ -53,14 +55,17 @@ _EVENTS = {
 
 @dataclass(frozen=True)
 class Conduct:
-    """What was seen of a pass: `faults` by what makes them the same, each with a sentence; seconds for each program."""
+    """What was seen of a pass: `faults` by what makes them the same, each with a sentence; programs, and the seconds of
+    a processor that it took for them."""
 
     faults: dict[str, str] = field(default_factory=dict[str, str])
     programs: int = 0
     seconds: float = 0.0
+    hanging: int | None = None
+    """The number of a program on which it does not end."""
 
 
-class _Late(BaseException):
+class Late(BaseException):
     """A pass took longer than it may. No handler of exceptions should take it."""
 
 
@@ -68,7 +73,7 @@ def conduct_of(step: Pass, numbers: Sequence[int] = PROGRAMS, *, until: float = 
     """Run a pass on programs that are made for it, in another process that is watched, until a moment of
     `time.monotonic`. What it raises is for the judge to say.
     """
-    faults, count, seconds = dict[str, str](), 0, 0.0
+    faults, count, seconds, hanging = dict[str, str](), 0, 0.0, None
     blocks = (numbers[i : i + _BLOCK] for i in range(0, len(numbers), _BLOCK))
     waiting = itertools.takewhile(lambda block: block[0] == numbers[0] or time.monotonic() < until, blocks)
     limits = workers.Limits(_BLOCK_SECONDS, _MEMORY)
@@ -82,20 +87,24 @@ def conduct_of(step: Pass, numbers: Sequence[int] = PROGRAMS, *, until: float = 
         faults |= result.faults
         count, seconds = count + result.programs, seconds + result.seconds
         if "hangs" in faults:
+            hanging = result.hanging
             break
-    return Conduct(faults, count, seconds)
+    if count and seconds / count > _SLOW and "hangs" not in faults:
+        faults["slow"] = f"is slow: {1e3 * seconds / count:.0f} ms on a program of some ten ops, where 1 is usual"
+    return Conduct(faults, count, seconds, hanging)
 
 
 @contextlib.contextmanager
-def _limited() -> Generator[None]:
-    """The body has so many seconds of the processor, and some more of the clock. Raises _Late past them."""
+def limited(most: float | None = None) -> Generator[None]:
+    """The body has so many seconds of the processor, and some more of the clock. Raises Late past them."""
+    most = _SECONDS if most is None else most
 
     def late(number: int, frame: object) -> None:
-        raise _Late
+        raise Late
 
     crowding = max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
-    timers = ((signal.SIGPROF, signal.ITIMER_PROF, _SECONDS),
-              (signal.SIGALRM, signal.ITIMER_REAL, _SECONDS * _WAITING * crowding))  # fmt: skip
+    timers = ((signal.SIGPROF, signal.ITIMER_PROF, most),
+              (signal.SIGALRM, signal.ITIMER_REAL, most * _WAITING * crowding))  # fmt: skip
     before = [signal.signal(number, late) for number, _, _ in timers]
     try:
         for _, timer, seconds in timers:
@@ -109,23 +118,24 @@ def _limited() -> Generator[None]:
 
 def _watch(step: Pass, block: Sequence[int]) -> Conduct:
     """In a worker: run the pass on the programs of numbers, and compare the world before and after."""
-    faults, seconds = dict[str, str](), 0.0
+    faults, seconds, hanging = dict[str, str](), 0.0, None
     for number in block:
         program = directed.program_of(step, number)
         size = program.op_count()
         again, seen = program.clone(), list[str]()
         before = _world(step)
         said = io.StringIO()
-        started = time.perf_counter()
+        started = time.process_time()
         try:
-            with _watched(seen), contextlib.redirect_stdout(said), _limited():
+            with _watched(seen), contextlib.redirect_stdout(said), limited():
                 _ran(step, program)
-        except _Late:
+        except Late:
             faults["hangs"] = (
                 f"does not end within {_SECONDS:g} s of the processor on its program {number}, of {size} ops"
             )
+            hanging = number
             break
-        seconds += time.perf_counter() - started
+        seconds += time.process_time() - started
         for name, was, now in _changes(before, _world(step)):
             faults.setdefault(f"state {name}", f"changes {name}, from {was} to {now}")
         for event in seen:
@@ -136,7 +146,7 @@ def _watch(step: Pass, block: Sequence[int]) -> Conduct:
         with contextlib.suppress(Exception):  # what it left may be no program, which the judge says
             if again.text() != program.text():
                 faults.setdefault("random", "does something else the second time, on the same program")
-    return Conduct(faults, len(block), seconds)
+    return Conduct(faults, len(block), seconds, hanging)
 
 
 def _ran(step: Pass, program: Program) -> None:
@@ -222,4 +232,4 @@ def _changes(before: dict[str, str], after: dict[str, str]) -> Iterator[tuple[st
             yield name, before.get(name, "nothing")[:40], after[name][:40]
 
 
-__all__ = ["Conduct", "conduct_of"]
+__all__ = ["Conduct", "Late", "conduct_of", "limited"]

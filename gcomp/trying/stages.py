@@ -11,11 +11,13 @@ from pathlib import Path
 from gcomp.corpus.entries import names
 from gcomp.corpus.store import corpus
 from gcomp.errors import GcompError, UsageError
+from gcomp.passes.base import Pass
 from gcomp.passes.manager import PassManager
 from gcomp.trying.change import Change, changes
 from gcomp.trying.conduct import conduct_of
 from gcomp.trying.correct import prove_rules, reduce_failures, try_programs
 from gcomp.trying.findings import Findings
+from gcomp.trying.hanging import reduce_hanging
 from gcomp.trying.misses import Miss, misses_in
 from gcomp.trying.models import Model, models_in
 from gcomp.trying.places import Fired, places_of, ranked
@@ -63,6 +65,8 @@ class Trial:
     report: Report = lambda said: None
     found: Findings = field(init=False)
     stage: str = ""
+    _hanging: list[tuple[Pass, int]] = field(default_factory=list[tuple[Pass, int]])
+    """Passes that do not end, and the number of a program of theirs on which they do not."""
     _idle: set[str] = field(default_factory=set[str])
     """Models in which the passes are known to do nothing."""
 
@@ -98,7 +102,7 @@ class Trial:
             return "no pass is new in the pipeline"
         if stage == "programs" and {"hangs", "dies"} & found.correct.faults.keys():
             return "it does not end"
-        if stage == "reduction" and not found.correct.failing:
+        if stage == "reduction" and not found.correct.failing and not self._hanging:
             return "there is nothing to reduce"
         looks_at_models = stage in STAGES[STAGES.index("values") :]
         if found.correct.wrong and looks_at_models and not self.options.all:
@@ -145,6 +149,8 @@ class Trial:
             self.report(f"watching {step.name}")
             said = conduct_of(step, until=time.monotonic() + self._share("conduct"))
             self.found.correct.faults |= said.faults
+            if said.hanging is not None:
+                self._hanging.append((step, said.hanging))
 
     def _proofs(self, models: list[Model]) -> None:
         for rule in prove_rules(self.subject.tried, self.options.jobs, self._share("proofs")):
@@ -159,6 +165,11 @@ class Trial:
 
     def _reduction(self, models: list[Model]) -> None:
         self.report("making the counterexample small")
+        for step, number in self._hanging[:1]:
+            case = reduce_hanging(step, number, self.options.folder, self._share("reduction"))
+            self.found.correct.counterexamples += [case] if case is not None else []
+        if self._hanging:
+            return
         for case in reduce_failures(*self._campaign, self.options.folder, self._share("reduction")):
             self.found.correct.counterexamples.append(case)
 

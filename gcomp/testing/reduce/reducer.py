@@ -17,7 +17,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from gcomp.dims import DimError
 from gcomp.errors import GcompError
-from gcomp.ir.composites import is_canonical
+from gcomp.ir.composites import CANONICAL, is_canonical
 from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.program import Program
 from gcomp.ir.stablehlo import CompositeOp, ReduceOp
@@ -67,6 +67,12 @@ def _in_canonical(program: Program) -> set[Operation]:
     return {op for function in functions for op in function.walk()}
 
 
+def misnamed(program: Program) -> int:
+    """How many composites hold something else than what their name stands for, of names that stand for something."""
+    known = (op for op in program.ops() if isinstance(op, CompositeOp) and op.composite_name in CANONICAL)
+    return sum(not is_canonical(program, op) for op in known)
+
+
 def constant_count(program: Program) -> int:
     """How many constants and weights a program has, which are values and not steps; not inside such composites."""
     inside = _in_canonical(program)
@@ -97,8 +103,10 @@ class Reducer:
     tidying: bool = True
     """Whether what is dead is dropped with what it came from; not so where the failure needs dead code."""
     seen: set[tuple[object, ...]] = field(default_factory=set[tuple[object, ...]])
+    _misnamed: int = 0
 
     def __post_init__(self) -> None:
+        self._misnamed = misnamed(self.program)
         self.progress.ops = op_count(self.program)
 
     @property
@@ -126,6 +134,8 @@ class Reducer:
                 return False
             self.seen.add(key)
             candidate.verify()
+            if misnamed(candidate) > self._misnamed:
+                return False  # what a pass does there says nothing of programs that people have
         except _REFUSALS:
             return False
         return self.offer(candidate)

@@ -10,6 +10,7 @@ from gcomp.exactness import Exactness
 from gcomp.ir.program import Program
 from gcomp.passes.convert.complex_to_pairs import ComplexToPairs
 from gcomp.passes.graph.canonicalize import Canonicalize
+from gcomp.passes.graph.fold_batch_norm import FoldBatchNormPass
 from gcomp.reference.freedom import open_elements
 from gcomp.reference.interpreter import interpret
 from gcomp.testing.check import check_pass
@@ -394,3 +395,24 @@ func.func @main(%x: tensor<3xbf16>, %y: tensor<3xbf16>) -> tensor<3xbf16> {
     assert np.isnan(np.asarray(expected[0], np.float32)).tolist() == [True, True, False]
     (mask,) = open_elements(source, Exactness.E2, inputs, expected, expected)
     assert mask.tolist() == [True, False, False]
+
+
+def test_a_batch_normalization_may_scale_before_its_quotient_overflows() -> None:
+    """Of doubles; all others are computed in them. What infinite operands make is not open."""
+    source = Program.parse("""
+func.func @main(%x: tensor<1x3xf64>) -> tensor<1x3xf64> {
+  %scale = stablehlo.constant dense<0.0> : tensor<1xf64>
+  %offset = stablehlo.constant dense<0.1> : tensor<1xf64>
+  %mean = stablehlo.constant dense<-1.0> : tensor<1xf64>
+  %variance = stablehlo.constant dense<-0.001> : tensor<1xf64>
+  %0 = "stablehlo.batch_norm_inference"(%x, %scale, %offset, %mean, %variance)
+      <{epsilon = 1.0 : f32, feature_index = 0 : i64}>
+      : (tensor<1x3xf64>, tensor<1xf64>, tensor<1xf64>, tensor<1xf64>, tensor<1xf64>) -> tensor<1x3xf64>
+  return %0 : tensor<1x3xf64>
+}""")
+    inputs = [np.array([[np.finfo(np.float64).max, np.inf, 2.0]])]
+    expected = interpret(source, inputs)
+    assert np.isnan(expected[0]).tolist() == [[True, True, False]]
+    (mask,) = open_elements(source, Exactness.E2, inputs, expected, [np.full((1, 3), 0.1)])
+    assert mask[0, :2].tolist() == [True, False]
+    assert check_pass(FoldBatchNormPass(), source, [np.where(np.isinf(inputs[0]), 1.0, inputs[0])]) is None

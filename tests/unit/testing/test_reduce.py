@@ -15,7 +15,7 @@ from xdsl.ir import Operation, SSAValue
 from gcomp.errors import GcompError, UsageError
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
-from gcomp.ir.composites import composite
+from gcomp.ir.composites import composite, is_canonical
 from gcomp.ir.program import Program
 from gcomp.ir.rules import Const, Op, Rule, Var
 from gcomp.ir.types import dtype_text, shape_of, tensor
@@ -218,6 +218,19 @@ func.func private @f(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
     program = Program.empty([("x", tensor((2, 3), "f32"))])
     program.finish([("y", composite(Builder(program), "gcomp.softmax", [*program.block.args], {"axis": 1})[0])])
     assert op_count(program) == 1
+
+
+def test_a_composite_stays_what_its_name_stands_for() -> None:
+    """A case with another's decomposition says nothing of programs that people have."""
+    program = Program.empty([("x", tensor((2, 3), "f32"))])
+    program.finish([("y", composite(Builder(program), "gcomp.softmax", [*program.block.args], {"axis": 1})[0])])
+
+    def has_composite(candidate: Program) -> bool:
+        return any(isinstance(op, hlo.CompositeOp) for op in candidate.ops())
+
+    small = reduce_program(program, has_composite)
+    (op,) = [op for op in small.ops() if isinstance(op, hlo.CompositeOp)]
+    assert is_canonical(small, op) and op_count(small) == 1
 
 
 def test_a_kernel_is_the_steps_in_it_and_one_where_there_are_none() -> None:

@@ -112,3 +112,28 @@ class Thrice(Pass):
 
     def run(self, program: Program, context: PassContext) -> bool:
         return apply_rewrites(program, THRICE, context)
+
+
+@dataclass(frozen=True)
+class Spins(Pass):
+    """Goes round for ever where there are two complements, using the processor."""
+
+    name: ClassVar[str] = "odd-spins"
+
+    def run(self, program: Program, context: PassContext) -> bool:
+        while sum(isinstance(op, hlo.NotOp) for op in program.ops()) > 1:
+            pass
+        return apply_rewrites(program, TWICE, context)
+
+
+@dataclass(frozen=True)
+class Slow(Pass):
+    """Takes a quarter of a second for nothing."""
+
+    name: ClassVar[str] = "odd-slow"
+
+    def run(self, program: Program, context: PassContext) -> bool:
+        end = time.process_time() + 0.25
+        while time.process_time() < end:
+            pass
+        return apply_rewrites(program, TWICE, context)

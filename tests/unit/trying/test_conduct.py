@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from gcomp.ir.program import Program
 from gcomp.trying.conduct import PROGRAMS, conduct_of
+from gcomp.trying.hanging import hangs_on, reduce_hanging
 from tests.unit.trying import odd_passes as odd
 
 FEW = PROGRAMS[:16]
@@ -21,7 +25,30 @@ def test_a_pass_that_raises_is_the_judges_to_tell() -> None:
 
 def test_a_pass_that_does_not_end_is_named_with_a_program(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gcomp.trying.conduct._SECONDS", 0.4)
-    assert "does not end" in conduct_of(odd.Loops(), FEW).faults["hangs"]
+    found = conduct_of(odd.Loops(), FEW)
+    assert "does not end" in found.faults["hangs"] and found.hanging in FEW
+
+
+def test_the_program_on_which_it_does_not_end_is_made_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gcomp.trying.hanging._ENDS", 0.1)
+    text = """
+func.func @main(%x: tensor<3xi32>, %y: tensor<3xi32>) -> tensor<3xi32> {
+  %0 = stablehlo.not %x : tensor<3xi32>
+  %1 = stablehlo.add %0, %y : tensor<3xi32>
+  %2 = stablehlo.multiply %1, %x : tensor<3xi32>
+  %3 = stablehlo.not %2 : tensor<3xi32>
+  return %3 : tensor<3xi32>
+}"""
+    assert hangs_on(odd.Spins(), Program.parse(text)) and not hangs_on(odd.Fine(), Program.parse(text))
+    monkeypatch.setattr("gcomp.testing.fuzz.directed.program_of", lambda step, number: Program.parse(text))
+    case = reduce_hanging(odd.Spins(), 7, tmp_path, 20)
+    assert case is not None and case.kind == "hangs" and case.ops == 2
+    assert hangs_on(odd.Spins(), Program.parse(Path(case.path).read_text("utf-8")))
+    assert reduce_hanging(odd.Fine(), 7, tmp_path, 20) is None
+
+
+def test_a_slow_pass_is_named() -> None:
+    assert "is slow: " in conduct_of(odd.Slow(), FEW[:2]).faults["slow"]
 
 
 def test_a_file_that_is_written_is_named(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -143,3 +143,21 @@ def test_models_that_were_skipped_for_one_reason_are_one_line(tmp_path: Path) ->
     trial.found.skipped = {"a": "no time", "b": "no time", "c": "it is broken"}
     said = [str(line) for line in stage_lines("changes", trial)]
     assert "  skipped a, b: no time" in said and "  skipped c: it is broken" in said
+
+
+def test_a_pass_that_does_not_end_is_wrong_and_its_case_is_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gcomp.trying.conduct._SECONDS", 0.4)
+    trial = tried(ODD, tmp_path, ("conduct", "programs", "reduction"), chosen=["odd-spins"])
+    said = verdict(trial.found)
+    assert said.word == "wrong" and "does not end" in said.why and trial.found.left_out["programs"]
+    case = trial.found.correct.counterexamples[0]
+    assert case.kind == "hangs" and Path(case.path).exists() and '-p "odd-spins"' in case.command
+
+
+def test_another_target_is_asked_about(tmp_path: Path) -> None:
+    words = ["try", ODD, "--pass", "odd-fine", "--stage", "changes", "--corpus", "jax/nerf", "--target", "triton:sm_90"]
+    done = CliRunner().invoke(app, [*words, "-o", str(tmp_path), "--seconds", "20", "--json"])
+    data = json.loads(done.stdout)
+    assert data["target"] == "triton:sm_90" and not data["skipped"], data["skipped"]
