@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from onnx import parser
 
+from gcomp.dims import parse
 from gcomp.errors import InvalidModelError, UnsupportedError
 from gcomp.frontends.onnx import import_onnx
 from gcomp.reference.interpreter import interpret
@@ -51,6 +52,31 @@ def test_backward_through_a_symbolic_dim(start: int, end: int) -> None:
     for size in (1, 2, 3, 5):
         x = np.arange(size, dtype=np.float32)
         assert np.array_equal(interpret(program, [x])[0], peer.run(None, {"x": x})[0]), size
+
+
+ENDS = [10**9, (1 << 31) - 1, 1 << 31, FARTHEST]
+
+
+@pytest.mark.parametrize("end", ENDS)
+@pytest.mark.parametrize("form", ["0 to end by 1", "-end to end by 1", "-end to -1 by 1", "end to -end by -1"])
+def test_a_far_end_leaves_sizes_as_they_are(end: int, form: str) -> None:
+    numbers = [int(word) for word in form.replace("end", str(end)).split() if word not in ("to", "by")]
+    start, stop, step = numbers
+    graph = f"""g (float[n] x) => (y) <int64[1] s = {{{start}}}, int64[1] e = {{{stop}}}, int64[1] axis = {{0}},
+        int64[1] step = {{{step}}}> {{ y = Slice(x, s, e, axis, step) }}"""
+    program = import_onnx(model(graph))
+    assert program.outputs()[0].shape == (parse("n" if stop != -1 else "max(0, n - 1)"),)
+    for size in (1, 2, 5):
+        x = np.arange(size, dtype=np.float32)
+        assert np.array_equal(interpret(program, [x])[0], x[start:stop:step]), size
+
+
+def test_longer_dims_than_an_end_that_is_only_far_are_refused() -> None:
+    graph = """g (float[n, m, 2000000000] x) => (y) <int64[3] s = {0, 0, 0},
+        int64[3] e = {1000000000, 2147483647, 1000000000}> { y = Slice(x, s, e) }"""
+    program = import_onnx(model(graph))
+    assert [(str(c.lhs), c.kind, c.rhs) for c in program.constraints] == [("n", "le", 10**9)]
+    assert program.outputs()[0].shape == (parse("n"), parse("m"), 10**9)
 
 
 def test_a_bound_that_may_count_from_either_end_is_not_guessed() -> None:

@@ -21,8 +21,11 @@ from gcomp.ir import stablehlo as hlo
 from gcomp.ir.gathering import take
 from gcomp.ir.types import shape_of
 
-_TO_THE_END = 1 << 31
-"""Slice bounds at least this large mean "to the end", whatever the size."""
+_WHATEVER_SIZE = (1 << 31) - 1
+"""Bounds this far out mean "to the end" of a symbolic dim, whatever its size: ONNX recommends to write that."""
+
+_FAR = 10**9
+"""Bounds this far out are meant so as well (tf2onnx writes 10^9). A call with a dim that is longer is refused."""
 
 _LONGEST_STEP = 1 << 40
 """Longer steps are this one: no dim is as long, and products with it do not overflow."""
@@ -174,8 +177,8 @@ def _count(ctx: NodeContext, bound: Size, size: Size) -> Size:
 def _clamp(ctx: NodeContext, bound: Size, size: Size) -> Size:
     """A bound of a forward slice, counted from the front and clamped to 0..size."""
     if isinstance(bound, int):
-        if bound >= _TO_THE_END:
-            return size
+        if _is_beyond(ctx, bound, size):
+            return size if bound > 0 else 0
         return ctx.lesser(bound, size) if bound >= 0 else ctx.greater(size + bound, 0)
     if ctx.at_most(bound, -1):
         return ctx.greater(size + bound, 0)
@@ -189,6 +192,15 @@ def _clamp(ctx: NodeContext, bound: Size, size: Size) -> Size:
     return ctx.lesser(bound, size)
 
 
+def _is_beyond(ctx: NodeContext, bound: int, size: Size) -> bool:
+    """Whether a bound is meant to lie beyond a symbolic dim of any size, which is noted where it may not."""
+    if isinstance(size, int) or abs(bound) < _FAR:
+        return False
+    if abs(bound) < _WHATEVER_SIZE and not ctx.at_most(size, abs(bound)):
+        ctx.require("le", size, abs(bound))
+    return True
+
+
 def _backward(ctx: NodeContext, size: Size, start: Size, end: Size, step: int) -> tuple[Size, Size, int]:
     """The forward slice that takes the same elements."""
     if isinstance(size, int) and isinstance(start, int) and isinstance(end, int):
@@ -198,18 +210,15 @@ def _backward(ctx: NodeContext, size: Size, start: Size, end: Size, step: int) -
         return (picked[-1], picked[0] + 1, -step) if len(picked) else (0, 0, -step)
     if step != -1:
         ctx.unsupported(f"it steps by {step} through a dim of symbolic size {size}")
-    if isinstance(start, int) and start >= _TO_THE_END:
-        high = size
-    else:
-        high = ctx.lesser(ctx.greater(_behind(ctx, start, size), 1), size)
-    if isinstance(end, int) and end < -_TO_THE_END:
-        return 0, high, 1
+    high = ctx.lesser(ctx.greater(_behind(ctx, start, size), 1), size)
     low = ctx.lesser(ctx.greater(_behind(ctx, end, size), 0), size)
     return low, ctx.greater(low, high), 1
 
 
 def _behind(ctx: NodeContext, bound: Size, size: Size) -> Size:
     """The place after a bound of a backward slice, counted from the front."""
+    if isinstance(bound, int) and _is_beyond(ctx, bound, size):
+        return size if bound > 0 else 0
     if ctx.at_most(0, bound):
         return bound + 1
     if not ctx.at_most(bound, -1):
