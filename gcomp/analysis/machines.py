@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from gcomp.errors import UsageError
 from gcomp.records import record
 
@@ -48,7 +50,10 @@ class Machine:
         return self.launch + max(moved / self.bandwidth, flops / self.rate(narrow=narrow))
 
 
-MACHINES: dict[str, Machine] = {
+_MORE = {"x86-64-v3": "x86-64-v3+vnni", "x86-64-v4": "x86-64-v4+vnni", "aarch64": "aarch64+i8mm"}
+"""Machines that have more instructions, of which this model knows nothing: kernels are cut as without them."""
+
+_MODELS: dict[str, Machine] = {
     machine.name: machine
     for machine in (
         Machine("cpu", 2.0e10, 1.0e11, 1.0e11, 1.0e11, 1.0e-6, 1 << 20, 1),
@@ -63,6 +68,9 @@ MACHINES: dict[str, Machine] = {
         Machine("sm_100", 8.0e12, 8.0e13, 2.25e15, 8.0e13, 2.5e-6, 1 << 17, 148),
     )
 }
+MACHINES: dict[str, Machine] = {
+    **_MODELS, **{name: replace(_MODELS[plain], name=name) for plain, name in _MORE.items()}
+}  # fmt: skip
 """By name: A100 80 GB, H200 and B200 from NVIDIA's data sheets; processors are one core, rounded: two FMA units at
 3 GHz for products, of which other arithmetic gets a fifth, the cache of its own, and its share of the memory. `cpu` is
 what XLA runs on: a core with AVX-512."""

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from gcomp.ir.program import Program
     from gcomp.runtime.plan import Plan
 
+_BYTES = 'inline,infer-shapes,quantized-products{form="bytes"},integer-products{form="bytes"}'
+"""Quantized values are multiplied as bytes: while the widening of weights that are stored in 8 bits is still seen."""
+
 _LAYOUTS = (
     "conv-channels-last,sink-transposes,canonicalize,sink-transposes,canonicalize,"
     "conv-dilation-apart,conv-to-arithmetic,window-to-arithmetic,conv-padding-apart,"
@@ -57,7 +60,8 @@ class Cpu(Target):
         # What several kinds of processors read is stored once, as suits any.
         panels = self.machine if len(self.variants) == 1 else self.family
         kernels = f"drop-barriers,library-to-host,dot-rows,fold-constants,{planned_pipeline(self.machine, panels)}"
-        found = f"{TO_FUSION},{_LAYOUTS.format(panels=panels)},{FINISH},{kernels}"
+        graph = f"{_BYTES},{TO_FUSION},fold-scales"
+        found = f"{graph},{_LAYOUTS.format(panels=panels)},{FINISH},{kernels}"
         return found if memory_budget is None else within_budget(found, memory_budget, self.machine)
 
     def get_ready(self) -> None:

@@ -65,14 +65,14 @@ _FUNCTION: Any = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.
 class Kernels:
     """The kernels of a launch as machine code. Their tile programs are expanded: the evaluator runs the same ones."""
 
-    def __init__(self, scheduled: Scheduled, bits: int) -> None:
-        """`bits` is the width of vectors that the kernels are printed for."""
+    def __init__(self, scheduled: Scheduled, bits: int, words: str = "") -> None:
+        """`bits` is the width of vectors that the kernels are printed for, `words` how bytes are multiplied."""
         self.scheduled = scheduled
         names = [f"kernel{n}" for n in range(len(scheduled.steps))]
         for step in scheduled.steps:
             expand(step.kernel)
         self.modules = [
-            Module(name, print_kernel(step.kernel, name, bits))
+            Module(name, print_kernel(step.kernel, name, bits, words))
             for name, step in zip(names, scheduled.steps, strict=True)
         ]
         self._image: Image | None = None

@@ -197,6 +197,28 @@ def test_products_of_dequantized_tensors_are_as_exact(case: tuple[list[Side], Pr
     assert checked(IntegerProducts(), program)[0] in ("i8", "f32", "i32")
 
 
+@settings(max_examples=examples(150), deadline=None)
+@given(case=st.one_of(dots(), convolutions()))
+def test_products_by_weights_become_products_of_bytes_of_the_same_bits(case: tuple[list[Side], Product]) -> None:
+    program = program_of(*case, quantized=False)
+    products = [op for op in program.ops() if isinstance(op, hlo.DotGeneralOp | hlo.ConvolutionOp)]
+    taken = checked(IntegerProducts(form="bytes"), program)
+    assert taken[0] in ("ui8", "f32", "i32")
+    right = case[0][1]
+    if isinstance(products[0], hlo.DotGeneralOp) and right.known is not None and not right.turned:
+        assert taken == ["ui8"]
+    elif right.known is None:
+        assert taken == ["f32"]
+
+
+@settings(max_examples=examples(100), deadline=None)
+@given(case=st.one_of(dots(), convolutions()))
+def test_products_of_dequantized_tensors_are_as_exact_in_bytes(case: tuple[list[Side], Product]) -> None:
+    program = program_of(*case, quantized=True)
+    assert checked(QuantizedProducts(form="bytes"), program) == ["i32"]
+    assert checked(IntegerProducts(form="bytes"), program)[0] in ("ui8", "f32", "i32")
+
+
 def test_sums_that_could_overflow_stay_as_they_are() -> None:
     most = (2**31 - 1) // (255 * 128)
     for count, expected in ((most, "i32"), (most + 1, "f32")):

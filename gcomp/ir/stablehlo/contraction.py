@@ -184,11 +184,16 @@ def check_conv_dimensions(op: GraphOp, d: ConvDimensions, rank: int) -> None:
             op.fail(distinct, f"{[*others, *spatial]} are not the {rank} dimensions, each once")
 
 
+BYTES = ("ui8", "i8")
+"""What processors multiply beside equal types, unsigned bytes by signed ones. Dots may have any two types; convolutions
+have these where passes for processors make them."""
+
+
 def check_groups(op: GraphOp, d: ConvDimensions, x: SSAValue, kernel: SSAValue) -> None:
     """Refuse element types and group counts that do not fit the operands of a convolution."""
     groups, batches = op.value("feature_group_count"), op.value("batch_group_count")
     lhs, rhs = shape_of(x), shape_of(kernel)
-    if element_of(x) != element_of(kernel):
+    if element_of(x) != element_of(kernel) and (dtype_text(x.type), dtype_text(kernel.type)) != BYTES:
         op.fail("C27", f"operands have types {x.type} and {kernel.type}")
     check_kind(op, "C27", (x, kernel))
     for constraint, count in (("C21", groups), ("C22", batches)):

@@ -11,9 +11,10 @@ from gcomp.lowering.llvm.kernel import Kernel
 from gcomp.lowering.llvm.lanes import Lanes, shuffle, vectorial, whole
 from gcomp.lowering.llvm.tiles import Pieces, Stored, Tile, gather
 from gcomp.lowering.llvm.transposing import Turned
+from gcomp.lowering.llvm.words import WordProducts
 from gcomp.lowering.llvm.writer import Index, type_of
 from gcomp.lowering.tiles import tile
-from gcomp.lowering.tiles.tile import element, static_shape
+from gcomp.lowering.tiles.tile import WORD, element, static_shape
 
 SUMS: Mapping[int, int] = {16: 28, 8: 12, 4: 24}
 """Lanes of a vector -> vectors of sums that registers hold beside factors."""
@@ -38,7 +39,10 @@ def dots(k: Kernel, op: tile.DotOp) -> None:
     columns = vectors * acc.width
     for side in (lhs, rhs):
         side.prepare()
-    left = _Grouped(lhs, op.groups, shape[1]) if op.groups > 1 else _Left(lhs)
+    if op.words is not None:
+        left = _Words(k, lhs, acc.width)
+    else:
+        left = _Grouped(lhs, op.groups, shape[1]) if op.groups > 1 else _Left(lhs)
     if acc.is_small:
         pieces: list[Lanes] = [None] * acc.count  # type: ignore[list-item]
         per_row = acc.columns // acc.width
@@ -169,6 +173,34 @@ class _Grouped(_Left):
         return self._read[key][0]
 
 
+class _Words(_Left):
+    """The factors of words of terms, all four of which are multiplied at once."""
+
+    def __init__(self, k: Kernel, lhs: Tile, width: int) -> None:
+        super().__init__(lhs)
+        self.terms, self.width = lhs.columns // WORD, width
+        self._words = WordProducts(k.w, k.words if width >= WORD else "", width)
+
+    def add(
+        self, rhs: Tile, sums: Sequence[Lanes], row: Index, column: Index, term: Index, count: int, rows: int,
+        columns: int,
+    ) -> list[Lanes]:  # fmt: skip
+        """The sums of a block with some more words."""
+        w, words, width, found = self.lhs.w, self._words, self.width, list(sums)
+        places = [w.multiply(w.add(column, c), WORD) for c in range(0, columns, width)]
+        for t in range(count):
+            at = w.add(term, t)
+            if t:
+                w.keep_order()
+            right = [words.right(rhs.get(at, place, WORD * width)) for place in places]
+            for r in range(rows):
+                left = words.left(self.lhs.get(w.add(row, r), w.multiply(at, WORD), WORD))
+                for c, factor in enumerate(right):
+                    n = r * len(right) + c
+                    found[n] = words.multiply_add(left, factor, found[n])
+        return found
+
+
 def _block(
     k: Kernel, lhs: _Left, rhs: Tile, acc: Tile, row: Index, column: Index, rows: int, columns: int,
     ahead: Fetch | None = None,
@@ -180,6 +212,8 @@ def _block(
 
     def add(sums: Sequence[Lanes], term: Index, count: int) -> list[Lanes]:
         found = list(sums)
+        if isinstance(lhs, _Words):
+            return lhs.add(rhs, found, row, column, term, count, rows, columns)
         places = [w.add(column, c) for c in range(0, columns, width)]
         turned = [rhs.get_rows(term, count, place, width) for place in places] if isinstance(rhs, Turned) else None
         for t in range(count):

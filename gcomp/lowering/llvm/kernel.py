@@ -29,10 +29,10 @@ Row = Callable[["Kernel", Any], None]
 
 
 class Kernel:
-    """A kernel in the making. `width` is how many lanes vectors have."""
+    """A kernel in the making. `width` is how many lanes vectors have, `words` how bytes are multiplied."""
 
-    def __init__(self, rows: Mapping[type[Operation], Row], width: int) -> None:
-        self.w, self.width = Writer(), width
+    def __init__(self, rows: Mapping[type[Operation], Row], width: int, words: str = "") -> None:
+        self.w, self.width, self.words = Writer(), width, words
         self.buffers: dict[SSAValue, str] = {}
         """The addresses of buffers."""
         self.tiles: dict[SSAValue, Tile] = {}

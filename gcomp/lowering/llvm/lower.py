@@ -146,7 +146,7 @@ def lowerings(
     """
 
     def make(launch: LaunchOp) -> LoweredLaunch[Function]:
-        found = launch_kernels(launch, program.ranges, variant.bits)
+        found = launch_kernels(launch, program.ranges, variant.bits, variant.words)
         for function in found.kernels:
             tell(function)
         return found
@@ -161,16 +161,17 @@ def code_texts(program: Program, variant: Variant) -> dict[str, str]:
     return found
 
 
-def launch_kernels(launch: LaunchOp, ranges: Ranges, bits: int) -> LoweredLaunch[Function]:
-    """The kernels of a launch for vectors of so many bits; their tile programs are expanded."""
+def launch_kernels(launch: LaunchOp, ranges: Ranges, bits: int, words: str = "") -> LoweredLaunch[Function]:
+    """The kernels of a launch for vectors of so many bits, and a way to multiply bytes; their tile programs are
+    expanded."""
     scheduled = schedule(launch, launch_name(launch), ranges, settings_for(launch, ranges, bits))
-    return LoweredLaunch(scheduled, tuple([_print_step(step, bits) for step in scheduled.steps]))
+    return LoweredLaunch(scheduled, tuple([_print_step(step, bits, words) for step in scheduled.steps]))
 
 
-def _print_step(step: Step, bits: int) -> Function:
+def _print_step(step: Step, bits: int, words: str) -> Function:
     kernel = step.kernel
     expand(kernel)
-    text = print_kernel(kernel, _PLACEHOLDER, bits)
+    text = print_kernel(kernel, _PLACEHOLDER, bits, words)
     arguments = tuple([Argument(str(n), role) for n, role in enumerate(kernel.argument_roles)])
     digest = hashlib.sha256(f"{text}{arguments}".encode()).hexdigest()[:16]
     stem = re.sub(r"[^A-Za-z0-9_]", "_", kernel.kernel_name)
@@ -305,7 +306,8 @@ def _entry_name(number: int) -> str:
 
 
 def _member(variant: str) -> str:
-    return f"code.{variant}.image"
+    """The member of an image: names of members have no `+`."""
+    return f"code.{variant.replace('+', '.')}.image"
 
 
 __all__ = ["Argument", "Function", "code_texts", "launch_kernels", "lower", "lowerings", "rename_images"]

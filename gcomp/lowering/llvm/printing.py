@@ -36,13 +36,13 @@ MOST_UNROLLED = 1400
 """Vectors in registers in all of its iterations together, at most: LLVM takes a millisecond for ten of them."""
 
 
-def print_kernel(kernel: KernelOp, name: str, bits: int) -> str:
+def print_kernel(kernel: KernelOp, name: str, bits: int, words: str = "") -> str:
     """The text of a kernel's function, with the declarations that it needs, for vectors of so many bits.
 
-    Elementary functions are expanded before (`gcomp.lowering.tiles.expanding`). Raises InternalError for an op that has
-    no row here.
+    `words` is how the processor multiplies bytes (`Variant.words`). Elementary functions are expanded before
+    (`gcomp.lowering.tiles.expanding`). Raises InternalError for an op that has no row here.
     """
-    k = Kernel(ROWS, bits // 32)
+    k = Kernel(ROWS, bits // 32, words)
     for op in kernel.body.walk():
         if type(op) not in ROWS and not isinstance(op, tile.YieldOp):
             raise InternalError(f"{op.name} is not printed as LLVM IR.", where=where(op))

@@ -9,6 +9,7 @@ left over); sums are never cut into pieces.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import cast
 
 from xdsl.ir import BlockArgument, SSAValue
@@ -26,6 +27,7 @@ from gcomp.lowering.tiles.elements.folding import terms_of
 from gcomp.lowering.tiles.schedules.contraction import COLUMN, ROW, TERM, Contraction, Space, space_of
 from gcomp.lowering.tiles.schedules.kernel import Settings, power_of_two
 from gcomp.lowering.tiles.schedules.reduction import repeated_flops
+from gcomp.lowering.tiles.tile import BYTES, WORD
 
 LANES = 16
 """Elements of a row that a reduction takes at a time, on every processor."""
@@ -97,7 +99,9 @@ def _reduction(launch: LaunchOp, ranges: Ranges, lanes: int) -> Choice:
         if longest is None or longest > KEPT_ROW or repeated_flops(launch) < LEAST_REPEATED:
             return looped
         return {**looped, "persistent": KEPT_ROW, "rows": max(1, min(4, KEPT_ROWS // longest))}
-    return {"persistent": 4, "columns": 4, "rows": 4 * lanes, "across": 1}
+    # Numbers that are unpacked from bytes take several ops, each of which takes registers for a whole tile.
+    vectors = 2 if {"i8", "ui8"} & {dtype_text(v.type) for v in launch.operands} else 4
+    return {"persistent": 4, "columns": 4, "rows": vectors * lanes, "across": 1}
 
 
 def _products(launch: LaunchOp, ranges: Ranges, lanes: int) -> Choice:
@@ -107,23 +111,38 @@ def _products(launch: LaunchOp, ranges: Ranges, lanes: int) -> Choice:
         return {"block": 2 * lanes}
     op, space = found
     summed = op.dimensions.rhs_contracting_dimensions if isinstance(op, hlo.DotGeneralOp) else ()
+    if _has_words(op):
+        return {**_columns_in_panels(launch, op, _in_words(space), ranges, lanes), "words": 1}
     if _are_neighbours(launch, op.rhs, summed, ranges):
         return {**_transposed(*space.extents[1:], lanes), "down": 1, "transposed": 1}
     if isinstance(op, hlo.ConvolutionOp) and (grouped := _grouped(op, space, lanes)) is not None:
         return grouped
+    return _columns_in_panels(launch, op, space, ranges, lanes)
+
+
+def _in_words(space: Space) -> Space:
+    """The space whose terms are words."""
+    *others, terms = space.extents
+    return replace(space, extents=(*others, floordiv(terms, WORD)))  # type: ignore[arg-type]
+
+
+def _columns_in_panels(launch: LaunchOp, op: Contraction, space: Space, ranges: Ranges, lanes: int) -> Choice:
+    """What a product does whose columns on the right are neighbours, or words of them."""
     if (blocks := _in_blocks(launch, op, space, ranges, lanes)) is not None:
         return blocks
+    word = WORD if _has_words(op) else 1
     rows, columns = _sums(space.extents[ROW], space.extents[COLUMN], lanes, _panel(op))
     wide = isinstance(op, hlo.ConvolutionOp) and len(terms_of(op)) > 1
     runs = isinstance(op, hlo.ConvolutionOp) and wide and _has_runs(op)
-    extent = product([terms_of(op)[0], *(terms_of(op)[-1:] if runs else ())]) if wide else space.extents[TERM]
+    run = product([terms_of(op)[0], *(terms_of(op)[-1:] if runs else ())])
+    extent = floordiv(run, word) if wide else space.extents[TERM]
     if (
         isinstance(op, hlo.ConvolutionOp)
         and runs
         and (large := _large_window(op, space, extent, rows, columns)) is not None
     ):
         return large
-    terms = _terms(extent, isinstance(op.lhs, BlockArgument) and bit_width(dtype_text(op.lhs.type)) == 32)
+    terms = _terms(extent, _lies(op.lhs) and bit_width(dtype_text(op.lhs.type)) * word == 32)
     shared = {"rows": rows, "columns": columns, "terms": terms, "down": _is_kept(op)}
     return {**shared, "windows": int(wide), "runs": int(runs)}
 
@@ -154,11 +173,11 @@ def _in_blocks(launch: LaunchOp, op: Contraction, space: Space, ranges: Ranges, 
     """
     _, rows, columns, terms = space.extents
     panel = _panel(op)
-    if not isinstance(op, hlo.DotGeneralOp) or not isinstance(op.lhs, BlockArgument) or not panel % lanes == 0 < panel:
+    if not isinstance(op, hlo.DotGeneralOp) or not _lies(op.lhs) or not panel % lanes == 0 < panel:
         return None
     if not isinstance(rows, int) or not isinstance(columns, int) or not isinstance(terms, int) or terms < LEAST_TERMS:
         return None
-    if {dtype_text(v.type) for v in (op.lhs, op.rhs)} != {"f32"}:
+    if not _has_words(op) and {dtype_text(v.type) for v in (op.lhs, op.rhs)} != {"f32"}:
         return None
     if not _are_neighbours(launch, op.lhs, op.dimensions.lhs_contracting_dimensions, ranges):
         return None
@@ -184,7 +203,7 @@ def _large_window(op: hlo.ConvolutionOp, space: Space, run: Size, block: int, co
     panel = _panel(op)
     if not isinstance(rows, int) or not isinstance(terms, int) or not isinstance(run, int) or panel != columns:
         return None
-    if 4 * panel * terms < LARGE or not isinstance(op.lhs, BlockArgument) or -(-rows // block) < LEAST_BLOCKS:
+    if 4 * panel * terms < LARGE or not _lies(op.lhs) or -(-rows // block) < LEAST_BLOCKS:
         return None
     kept = KEPT // (4 * panel)
     part = next((n for n in range(min(kept, run), kept // 2, -1) if run % n == 0), 0)
@@ -241,12 +260,40 @@ def _is_kept(op: hlo.DotOp | hlo.DotGeneralOp | hlo.ConvolutionOp) -> int:
     return int(not isinstance(pitch, int) or pitch % (8 * PAGE) != 0)
 
 
-def _panel(op: hlo.DotOp | hlo.DotGeneralOp | hlo.ConvolutionOp) -> int:
-    """Columns of the right operand that lie together, where it lies in panels; 0 where it does not."""
+def _lies(value: SSAValue) -> bool:
+    """Whether elements are read where they lie in memory."""
+    while isinstance(value.owner, hlo.ReshapeOp) and dtype_text(value.type) == BYTES[0]:
+        value = value.owner.operand
+    return isinstance(value, BlockArgument)
+
+
+def _stored(op: Contraction) -> SSAValue:
+    """The right operand as it lies in memory, where a convolution sees a window."""
     value = op.rhs
     while isinstance(op, hlo.ConvolutionOp) and isinstance(value.owner, hlo.ReshapeOp | hlo.TransposeOp):
         value = value.owner.operands[0]
+    return value
+
+
+def _has_words(op: Contraction) -> bool:
+    """Whether the right operand lies in panels of words: `pack-dot-weights` and `pack-convolution-weights` say so."""
+    value = _stored(op)
     shape = shape_of(value)
+    if tuple(dtype_text(v.type) for v in (op.lhs, value, op.result)) != BYTES or not isinstance(value, BlockArgument):
+        return False
+    if shape[-1:] != (WORD,):
+        return False
+    if isinstance(op, hlo.ConvolutionOp):
+        return len(shape) == len(shape_of(op.rhs)) + 2
+    return isinstance(op, hlo.DotGeneralOp) and len(shape) == 4 and (op.dimensions.rhs_contracting_dimensions == (1, 3))
+
+
+def _panel(op: hlo.DotOp | hlo.DotGeneralOp | hlo.ConvolutionOp) -> int:
+    """Columns of the right operand that lie together, where it lies in panels; 0 where it does not."""
+    if _has_words(op):
+        panel = shape_of(_stored(op))[-2]
+        return panel if isinstance(panel, int) else 0
+    shape = shape_of(_stored(op))
     panel = shape[-1] if len(shape) == (3 if isinstance(op, hlo.DotGeneralOp) else len(shape_of(op.rhs)) + 1) else 0
     return panel if isinstance(panel, int) else 0
 

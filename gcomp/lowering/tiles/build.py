@@ -211,9 +211,13 @@ class TileBuilder:
         """The two dimensions swapped."""
         return self._pure(tile.TransposeOp, (x,), tile.tile(static_shape(x)[::-1], cast(Tensor, x.type).element_type))
 
-    def dot(self, lhs: SSAValue, rhs: SSAValue, acc: SSAValue, precision: str, groups: int = 1) -> SSAValue:
-        """lhs @ rhs + acc, of so many products side by side."""
-        properties = {"groups": integer(groups)} if groups > 1 else {}
+    def dot(
+        self, lhs: SSAValue, rhs: SSAValue, acc: SSAValue, precision: str, groups: int = 1, *, words: bool = False
+    ) -> SSAValue:  # fmt: skip
+        """lhs @ rhs + acc, of so many products side by side; `rhs` has `words` of four terms of a column."""
+        properties: dict[str, Attribute] = {"groups": integer(groups)} if groups > 1 else {}
+        if words:
+            properties["words"] = UnitAttr()
         return self._pure(tile.DotOp, (lhs, rhs, acc), acc.type, precision=StringAttr(precision), **properties)
 
     # ---- folds ----

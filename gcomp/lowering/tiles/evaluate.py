@@ -188,6 +188,10 @@ def _dot(run: _Run, op: tile.DotOp, args: Sequence[Any]) -> Sequence[Any]:
 def _product(op: tile.DotOp, lhs: Array, rhs: Array, acc: Array) -> Array:
     """One of the products that an op makes side by side."""
     kind = acc.dtype
+    if op.words is not None:
+        programs, words, bytes = rhs.shape
+        columns = rhs.reshape(programs, words, bytes // tile.WORD, tile.WORD)
+        rhs = np.swapaxes(columns, 2, 3).reshape(programs, words * tile.WORD, bytes // tile.WORD)
     if np.issubdtype(kind, np.integer):
         return (lhs.astype(np.int64) @ rhs.astype(np.int64) + acc).astype(kind)
     with np.errstate(all="ignore"):

@@ -370,6 +370,12 @@ class TransposeOp(TileOp):
         self.expect(self.result, static_shape(self.operand)[::-1])
 
 
+WORD = 4
+"""Bytes that processors multiply together."""
+BYTES = ("ui8", "i8", "i32")
+"""The element types of such products: left, right, sums."""
+
+
 @irdl_op_definition
 class DotOp(TileOp):
     """`lhs @ rhs + acc` of tiles of rank 2. `precision` is how products of f32 are made: ieee, tf32, tf32x3, or exact.
@@ -379,6 +385,9 @@ class DotOp(TileOp):
 
     With `groups`, of which there is one otherwise, so many products lie side by side: each takes k columns of lhs, and
     gives its share of the columns of the result.
+
+    With `words`, `rhs` has words of four bytes: (k / 4, 4 * n), the four terms of a column beside each other, which
+    processors multiply by four of a row at a time: unsigned bytes by signed ones, summed in i32.
     """
 
     name = "tile.dot"
@@ -387,6 +396,7 @@ class DotOp(TileOp):
     acc = operand_def(AnyTensorTypeConstr)
     precision = prop_def(StringAttr)
     groups_attr = opt_prop_def(IntegerAttr, prop_name="groups")
+    words = opt_prop_def(UnitAttr)
     result = result_def(AnyTensorTypeConstr)
     traits = traits_def(NoMemoryEffect())
 
@@ -398,10 +408,13 @@ class DotOp(TileOp):
     PRECISIONS: ClassVar = ("ieee", "tf32", "tf32x3", "exact")
 
     def check(self) -> None:
+        if self.words is not None:
+            self._check_words()
+            return
         (m, columns), (k, n), groups = static_shape(self.lhs), static_shape(self.rhs), self.groups
         if groups < 1 or n % groups or columns != groups * k or static_shape(self.acc) != (m, n):
             self.fail(f"lhs, rhs and acc have the shapes (m, {groups} * k), (k, n) and (m, n), and {groups} divides n")
-        if element(self.lhs) != element(self.rhs):
+        if element(self.lhs) != element(self.rhs) and self._kinds != BYTES:
             self.fail(f"multiplies {element(self.lhs)} by {element(self.rhs)}")
         if self.precision.data not in self.PRECISIONS:
             self.fail(f"there is no precision {self.precision.data!r}")
@@ -409,6 +422,18 @@ class DotOp(TileOp):
         if self.precision.data == "exact" and not self._holds(*kinds):
             self.fail(f"exact products of {kinds[0]} are not summed in {kinds[1]}")
         self.expect(self.result, (m, n), cast(Tensor, self.acc.type).element_type)
+
+    @property
+    def _kinds(self) -> tuple[str, str, str]:
+        return element(self.lhs), element(self.rhs), element(self.acc)
+
+    def _check_words(self) -> None:
+        if self._kinds != BYTES:
+            self.fail(f"words are of {', '.join(BYTES)}, not of {', '.join(self._kinds)}")
+        (m, bytes), (k, columns) = static_shape(self.lhs), static_shape(self.rhs)
+        if bytes != WORD * k or columns % WORD or static_shape(self.acc) != (m, columns // WORD):
+            self.fail("lhs, rhs and acc have the shapes (m, 4k), (k, 4n) and (m, n)")
+        self.expect(self.result, (m, columns // WORD), cast(Tensor, self.acc.type).element_type)
 
     @staticmethod
     def _holds(kind: str, acc: str) -> bool:

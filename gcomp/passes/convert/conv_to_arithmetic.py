@@ -22,20 +22,23 @@ from gcomp.ir import stablehlo as hlo
 from gcomp.ir.attributes import DotDimensions
 from gcomp.ir.builder import Builder
 from gcomp.ir.program import Program
-from gcomp.ir.types import element_of, shape_of, static_shape
+from gcomp.ir.types import dtype_text, element_of, shape_of, static_shape
 from gcomp.passes.base import Pass, PassContext
 from gcomp.passes.rewriting import Pattern, apply_rewrites
 
 
 def _is_plain(op: hlo.ConvolutionOp) -> bool:
-    """Channels last, no dilation of the input, no reversal, no batch groups, one element type."""
+    """Channels last, no dilation of the input, no reversal, no batch groups."""
     return (
         op.is_channels_last
         and not op.dilates_input
         and not any(op.window()["window_reversal"])
         and op.value("batch_group_count") == 1
-        and element_of(op.lhs) == element_of(op.rhs) == element_of(op.result)
     )
+
+
+def _is_of_one_type(op: hlo.ConvolutionOp) -> bool:
+    return element_of(op.lhs) == element_of(op.rhs) == element_of(op.result)
 
 
 MAX_POINTS = 49
@@ -54,12 +57,12 @@ class PointwiseToDot(Pattern):
         unpadded = all(p == (0, 0) for p in window["padding"])
         if not (
             _is_plain(op) and unpadded and op.value("feature_group_count") == 1 and all(k == 1 for k in kernel[:-2])
-        ):
+        ) or not (_is_of_one_type(op) or dtype_text(op.result.type) == "i32"):
             return None
         shape = shape_of(op.lhs)
         pixels = b.slice(op.lhs, [0] * len(shape), shape, [1, *window["window_strides"], 1])
         matrix = b.reshape(op.rhs, kernel[-2:])
-        return [b.dot(pixels, matrix, DotDimensions((), (), (len(shape) - 1,), (0,)))]
+        return [b.dot(pixels, matrix, DotDimensions((), (), (len(shape) - 1,), (0,)), element_of(op.result))]
 
 
 class ChannelwiseToMultiplyAdd(Pattern):
@@ -77,7 +80,9 @@ class ChannelwiseToMultiplyAdd(Pattern):
 
     def rewrite(self, op: hlo.ConvolutionOp, b: Builder) -> Sequence[SSAValue] | None:
         kernel, channels = static_shape(op.rhs), shape_of(op.lhs)[-1]
-        if kernel is None or not _is_plain(op) or op.value("feature_group_count") != channels or kernel[-2] != 1:
+        if kernel is None or not (_is_plain(op) and _is_of_one_type(op)) or kernel[-2] != 1:
+            return None
+        if op.value("feature_group_count") != channels:
             return None
         points = list(product(*map(range, kernel[:-2])))
         if channels not in (1, kernel[-1]) or not 1 <= len(points) <= self.max_points or 0 in shape_of(op.result):

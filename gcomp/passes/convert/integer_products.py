@@ -9,19 +9,30 @@ XLA:CPU runs convolutions of 32-bit integers 2 to 15 times slower than those of 
 dots of several rows are up to 1.5 times faster than in f32, dots of one row and convolutions (dilated ones, and those
 of few channels) up to 4 times slower (docs/guides/benchmarks.md). So dots of several rows take 8 bits, and so does what
 f32 does not hold; everything else takes f32, and stays in it if f32 is what it becomes anyway.
+
+Processors multiply unsigned by signed bytes, and add in i32, four times as fast as f32. With `form="bytes"` products by
+weights become such ones: `ui8` on the left, `i8` on the right, padded by the zero point. Grouped convolutions, which
+are sums of few terms, and products of two results take f32 where it holds them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, cast
 
 import numpy as np
 from xdsl.ir import OpResult, SSAValue
 
 from gcomp import dims
-from gcomp.analysis.quantized_values import Differences, f32_holds, known_integers, source_integer, stored_integers
+from gcomp.analysis.quantized_values import (
+    LIMITS,
+    Differences,
+    f32_holds,
+    known_integers,
+    source_integer,
+    stored_integers,
+)
 from gcomp.exactness import Exactness
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
@@ -29,6 +40,9 @@ from gcomp.ir.program import Program
 from gcomp.ir.types import dtype_text, element_of, rank_of, shape_of, with_element
 from gcomp.passes.base import Pass, PassContext
 from gcomp.passes.rewriting import Pattern, apply_rewrites
+
+WORD = 4
+"""Bytes of a word, which are multiplied together."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +52,8 @@ class Centered:
     quantized: SSAValue
     zero: SSAValue | None
     axes: tuple[int, ...]
+    kind: str = "i8"
+    """The bytes that it is to be multiplied in."""
 
     @staticmethod
     def of(value: SSAValue) -> Centered | None:
@@ -64,34 +80,43 @@ class Centered:
         """What the operand holds, for questions about its size."""
         return Differences(self.quantized, self.zero, program)
 
-    def sums(self, b: Builder, signed: SSAValue, axes: Sequence[int]) -> SSAValue:
-        """The sums of the signed form over some dims, in i32; of known quantized values they are constants."""
+    def sums(self, b: Builder, moved: SSAValue, axes: Sequence[int]) -> SSAValue:
+        """The sums of the form in bytes over some dims, in i32; of known quantized values they are constants."""
         values = stored_integers(self.quantized, b.program)
         if values is None:
-            return b.reduce(hlo.AddOp, b.convert(signed, "i32"), axes)
+            return b.reduce(hlo.AddOp, b.convert(moved, "i32"), axes)
         return b.constant((values - self.offset).sum(axis=tuple(axes)).astype(np.int32))
 
     @property
     def offset(self) -> int:
-        """How far the signed form lies below the quantized values."""
-        return 128 if dtype_text(self.quantized.type) == "ui8" else 0
+        """How far the form in the kind of bytes lies below the quantized values."""
+        return {("ui8", "i8"): 128, ("i8", "ui8"): -128}.get((self._byte, self.kind), 0)
 
-    def signed(self, b: Builder) -> SSAValue:
-        """The quantized values in i8, less the offset."""
+    @property
+    def _byte(self) -> str:
+        """The type of bytes that holds the values as they are."""
+        given = dtype_text(self.quantized.type)
+        if given in ("i8", "ui8"):
+            return given
+        return self.kind if given.startswith("u") else "i8"
+
+    def moved(self, b: Builder) -> SSAValue:
+        """The quantized values in the kind of bytes, less the offset."""
+        wide = b.convert(self.quantized, self._byte)
         if not self.offset:
-            return b.convert(self.quantized, "i8")
-        flipped = b.emit(hlo.XorOp, self.quantized, b.full_like(self.quantized, 128))
-        return b.emit(hlo.BitcastConvertOp, flipped, types=(with_element(flipped, "i8"),))
+            return wide
+        flipped = b.emit(hlo.XorOp, wide, b.full_like(wide, 128 if self._byte == "ui8" else -128))
+        return b.emit(hlo.BitcastConvertOp, flipped, types=(with_element(flipped, self.kind),))
 
     def is_plain(self, program: Program) -> bool:
-        """Whether the signed form needs no zero point: it has none, or one that is known to be 0."""
+        """Whether the form in bytes needs no zero point: it has none, or one that is known to be 0."""
         if self.zero is None:
             return self.offset == 0
         points = known_integers(self.zero, program)
         return points is not None and bool((points == self.offset).all())
 
     def point(self, b: Builder) -> tuple[SSAValue, tuple[int, ...]]:
-        """The zero point of the signed form in i32, without dims of size 1, and the axes that it lies along."""
+        """The zero point of the form in bytes, in i32, without dims of size 1, and the axes that it lies along."""
         zero = b.full((), 0, "i32") if self.zero is None else self.zero
         kept = [i for i, size in enumerate(shape_of(zero)) if size != 1]
         zero = b.reshape(zero, [shape_of(zero)[i] for i in kept])
@@ -110,7 +135,8 @@ class Centered:
         if (narrow := source_integer(source, "i32")) is not None and element_of(narrow) == element_of(self.quantized):
             return True
         points = known_integers(source, program)
-        return points is not None and 0 <= int(points.reshape(-1)[0]) - self.offset + 128 < 256
+        low, high = LIMITS[self.kind]
+        return points is not None and low <= int(points.reshape(-1)[0]) - self.offset <= high
 
 
 def _sides(op: hlo.DotGeneralOp | hlo.ConvolutionOp) -> tuple[Centered, Centered] | None:
@@ -125,16 +151,26 @@ def _summed_dims(op: hlo.DotGeneralOp | hlo.ConvolutionOp) -> Sequence[int]:
     return [i for i in range(rank_of(op.rhs)) if i != op.dimensions.kernel_output_feature_dimension]
 
 
-def _is_faster_in_f32(op: hlo.DotGeneralOp | hlo.ConvolutionOp) -> bool:
-    """Whether f32 is to be taken where it is exact: not for dots of several rows."""
+def _is_weight(value: SSAValue, program: Program) -> bool:
+    """Whether a centered operand is of known quantized values."""
+    found = Centered.of(value)
+    return found is not None and stored_integers(found.quantized, program) is not None
+
+
+def _is_faster_in_f32(op: hlo.DotGeneralOp | hlo.ConvolutionOp, program: Program, *, bytes: bool) -> bool:
+    """Whether f32 is to be taken where it is exact: on XLA:CPU not for dots of several rows, in `bytes` not for
+    products by weights."""
+    if bytes:
+        grouped = isinstance(op, hlo.ConvolutionOp) and op.value("feature_group_count") != 1
+        return grouped or not _is_weight(op.rhs, program)
     if isinstance(op, hlo.ConvolutionOp):
         return True
     return dims.product([shape_of(op.lhs)[i] for i in op.dimensions.lhs_free(rank_of(op.lhs))]) == 1
 
 
 def _in_f32(op: hlo.DotGeneralOp | hlo.ConvolutionOp, b: Builder, added: int = 0) -> SSAValue | None:
-    """The product in f32, if that is faster and exact, also when as much as `added` is added to it."""
-    if not _is_faster_in_f32(op) or (sides := _sides(op)) is None:
+    """The product in f32, if that is exact, also when as much as `added` is added to it."""
+    if (sides := _sides(op)) is None:
         return None
     left, right = sides
     summed = _summed_dims(op)
@@ -151,13 +187,19 @@ class RealSum(Pattern):
     name = "real-sum"
     roots = (hlo.ConvertOp,)
 
+    def __init__(self, *, bytes: bool = False) -> None:
+        self.bytes = bytes
+
+    def _in_f32(self, op: hlo.DotGeneralOp | hlo.ConvolutionOp, b: Builder, added: int = 0) -> SSAValue | None:
+        return _in_f32(op, b, added) if _is_faster_in_f32(op, b.program, bytes=self.bytes) else None
+
     def rewrite(self, op: hlo.ConvertOp, b: Builder) -> Sequence[SSAValue] | None:
         if dtype_text(op.result.type) != "f32" or dtype_text(op.operand.type) != "i32":
             return None
         value = op.operand
         if not (isinstance(value, OpResult) and isinstance(value.op, hlo.AddOp)):
             product = _product(value)
-            total = None if product is None else _in_f32(product, b)
+            total = None if product is None else self._in_f32(product, b)
             return None if total is None else [total]
         if not value.has_one_use():
             return None
@@ -165,7 +207,7 @@ class RealSum(Pattern):
             product, numbers = _product(left), known_integers(bias, b.program)
             if product is None or numbers is None or not numbers.size:
                 continue
-            if (total := _in_f32(product, b, int(np.abs(numbers).max()))) is not None:
+            if (total := self._in_f32(product, b, int(np.abs(numbers).max()))) is not None:
                 return [b.add(total, _real(b, bias))]
         return None
 
@@ -191,18 +233,25 @@ class IntegerDot(Pattern):
     name = "integer-dot"
     roots = (hlo.DotGeneralOp,)
 
+    def __init__(self, *, bytes: bool = False) -> None:
+        self.bytes = bytes
+
     def rewrite(self, op: hlo.DotGeneralOp, b: Builder) -> Sequence[SSAValue] | None:
         sides, d = _sides(op), op.dimensions
         if sides is None:
             return None
-        if (total := _in_f32(op, b)) is not None:
+        if _is_faster_in_f32(op, b.program, bytes=self.bytes) and (total := _in_f32(op, b)) is not None:
             return [b.convert(total, "i32")]
         left, right = sides
         for side, contracted in ((left, d.lhs_contracting_dimensions), (right, d.rhs_contracting_dimensions)):
             shape = () if side.zero is None else shape_of(side.zero)
             if any(axis in contracted and size != 1 for axis, size in zip(side.axes, shape, strict=True)):
                 return None
-        x, w, properties = left.signed(b), right.signed(b), cast("dict[str, Any]", op.properties)
+        if self.bytes:
+            if not _is_weight(op.rhs, b.program):
+                return None
+            left = replace(left, kind="ui8")
+        x, w, properties = left.moved(b), right.moved(b), cast("dict[str, Any]", op.properties)
         total = b.emit(hlo.DotGeneralOp, x, w, types=(op.result.type,), **properties)
         return [_correct(op, b, total, (left, x), (right, w))]
 
@@ -221,12 +270,16 @@ def _correct(
         if side.is_plain(program):
             continue
         point, axes = side.point(b)
-        spread = b.broadcast(point, shape, [places[a] for a in axes])
         kept = [others[i] for i in range(rank_of(other)) if i not in contracted]
         # The sums' dims are in the operand's order; broadcasting wants them in the result's.
         order = sorted(range(len(kept)), key=lambda i: kept[i])
         sums = b.transpose(opposite.sums(b, other, contracted), order)
-        total = b.subtract(total, b.multiply(spread, b.broadcast(sums, shape, sorted(kept))))
+        spread = b.broadcast(point, shape, [places[a] for a in axes])
+        if axes or left[0].kind == "i8":
+            total = b.subtract(total, b.multiply(spread, b.broadcast(sums, shape, sorted(kept))))
+        else:  # of known sums this is known, and nothing of it is computed for each element
+            part = b.multiply(b.broadcast(point, shape_of(sums), ()), sums)
+            total = b.subtract(total, b.broadcast(part, shape, sorted(kept)))
         points.append(spread)
     if len(points) == 2:
         count = b.dim(dims.product([shape_of(op.lhs)[i] for i in d.lhs_contracting_dimensions]), "i32")
@@ -240,35 +293,50 @@ class IntegerConvolution(Pattern):
     name = "integer-convolution"
     roots = (hlo.ConvolutionOp,)
 
+    def __init__(self, *, bytes: bool = False) -> None:
+        self.bytes = bytes
+
     def rewrite(self, op: hlo.ConvolutionOp, b: Builder) -> Sequence[SSAValue] | None:
         sides, window, d = _sides(op), op.window(), op.dimensions
         if sides is None:
             return None
         left, right = sides
+        left = replace(left, kind="ui8") if self.bytes else left
         summed = [i for i in range(rank_of(op.rhs)) if i != d.kernel_output_feature_dimension]
         channels = shape_of(op.rhs)[d.kernel_input_feature_dimension]
-        if (total := _in_f32(op, b)) is not None:
+        in_f32 = _is_faster_in_f32(op, b.program, bytes=self.bytes)
+        if in_f32 and (total := _in_f32(op, b)) is not None:
             return [b.convert(total, "i32")]
-        if channels == 1 or not self._fits(op, b.program, left, right):
+        if (channels == 1 and not self.bytes) or not self._fits(op, b.program, left, right):
             return None
-        x, w = left.signed(b), right.signed(b)
-        properties: dict[str, Any] = dict(op.properties)
-        if left.is_plain(b.program):
-            return [b.emit(hlo.ConvolutionOp, x, w, types=(op.result.type,), **properties)]
+        x, w = left.moved(b), right.moved(b)
         point, _ = left.point(b)
         low, high = [0] * rank_of(x), [0] * rank_of(x)
-        for axis, (before, after) in zip(d.input_spatial_dimensions, window["padding"], strict=True):
-            low[axis], high[axis] = before, after
+        properties: dict[str, Any] = dict(op.properties)
+        if not left.is_plain(b.program):
+            for axis, (before, after) in zip(d.input_spatial_dimensions, window["padding"], strict=True):
+                low[axis], high[axis] = before, after
+            properties["padding"] = [(0, 0)] * len(window["padding"])
+        kernel = w
+        if self.bytes and isinstance(channels, int) and channels % WORD:
+            # Channels that the weights multiply by 0 fill words up.
+            high[d.input_feature_dimension] = -channels % WORD
+            filled = [high[d.input_feature_dimension] if i == d.kernel_input_feature_dimension else 0
+                      for i in range(rank_of(w))]  # fmt: skip
+            kernel = b.pad(w, b.full((), 0, "i8"), [0] * rank_of(w), filled)
         if any((*low, *high)):
-            x = b.pad(x, b.convert(point, "i8"), low, high)
-        properties["padding"] = [(0, 0)] * len(window["padding"])
-        total = b.emit(hlo.ConvolutionOp, x, w, types=(op.result.type,), **properties)
+            x = b.pad(x, b.convert(point, left.kind), low, high)
+        total = b.emit(hlo.ConvolutionOp, x, kernel, types=(op.result.type,), **properties)
+        if left.is_plain(b.program):
+            return [total]
         correction = b.multiply(right.sums(b, w, summed), point)
         return [b.subtract(total, b.broadcast(correction, shape_of(total), (d.output_feature_dimension,)))]
 
     def _fits(self, op: hlo.ConvolutionOp, program: Program, left: Centered, right: Centered) -> bool:
         """Whether the 8-bit form can be had: it pads with the input's zero point, and takes a kernel without one."""
         plain = op.value("batch_group_count") == 1 and not op.dilates_input
+        if self.bytes and (op.value("feature_group_count") != 1 or not _is_weight(op.rhs, program)):
+            return False
         return plain and right.is_plain(program) and left.fits(program)
 
 
@@ -279,6 +347,10 @@ class IntegerProducts(Pass):
     name: ClassVar[str] = "integer-products"
     exactness: ClassVar[Exactness] = Exactness.E0
 
+    form: str = "xla"
+
     def run(self, program: Program, context: PassContext) -> bool:
-        changed = apply_rewrites(program, (RealSum(),), context)
-        return apply_rewrites(program, (IntegerDot(), IntegerConvolution()), context) or changed
+        bytes = self.form == "bytes"
+        changed = apply_rewrites(program, (RealSum(bytes=bytes),), context)
+        products = IntegerDot(bytes=bytes), IntegerConvolution(bytes=bytes)
+        return apply_rewrites(program, products, context) or changed

@@ -1,5 +1,7 @@
 """The weight of a convolution's kernel is stored in panels, `[o / c, window, i, c]`: the features that a processor's
 registers sum at a time lie together, one term after the other, so that its tiles read the weight from begin to end.
+Of signed bytes that unsigned ones are multiplied by, four channels lie together, `[o / c, window, i / 4, c, 4]`: words,
+whose products processors add at once.
 
 Kernels keep what they compute: they read the panels, and see them as the window that they were. So it is done once
 kernels are cut, where nothing folds these views into the weight again. A weight that something else reads as well stays
@@ -24,8 +26,11 @@ from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.locations import where
 from gcomp.ir.native import WeightOp
 from gcomp.ir.program import Program
-from gcomp.ir.types import static_shape
+from gcomp.ir.types import dtype_text, static_shape
 from gcomp.passes.base import Pass, PassContext
+
+WORD = 4
+"""Bytes that are multiplied together."""
 
 
 @dataclass(frozen=True)
@@ -80,8 +85,14 @@ def _groups_of(op: Operation) -> int:
 
 def _pack(weight: WeightOp, shape: Sequence[int], width: int, program: Program) -> None:
     """Store the panels of a weight in its place, and let kernels read these."""
-    rank, cut = len(shape), (*shape[:-1], shape[-1] // width, width)
-    order = (rank - 1, *range(rank - 1), rank)
+    rank = len(shape)
+    words = _is_of_words(weight, shape)
+    if words:
+        cut = (*shape[:-2], shape[-2] // WORD, WORD, shape[-1] // width, width)
+        order = (rank, *range(rank - 1), rank + 1, rank - 1)
+    else:
+        cut = (*shape[:-1], shape[-1] // width, width)
+        order = (rank - 1, *range(rank - 1), rank)
     uses = list(weight.result.uses)
     b = Builder(program, InsertPoint.after(weight))
     b.location = weight.location
@@ -93,21 +104,33 @@ def _pack(weight: WeightOp, shape: Sequence[int], width: int, program: Program) 
     for use in uses:
         assert isinstance(use.operation, LaunchOp)
         use.operation.operands[use.index] = packed
-        _see_whole(use.operation, use.index, packed, shape, program)
+        _see_whole(use.operation, use.index, packed, order, shape, program)
     if weight.result.first_use is None:
         weight.detach()
         weight.erase()
 
 
-def _see_whole(launch: LaunchOp, index: int, packed: SSAValue, shape: Sequence[int], program: Program) -> None:
+def _is_of_words(weight: WeightOp, shape: Sequence[int]) -> bool:
+    """Whether convolutions multiply unsigned bytes by a weight of signed ones, whose channels come in words."""
+    if dtype_text(weight.result.type) != "i8" or shape[-2] % WORD:
+        return False
+    launches = [(use.operation, use.index) for use in weight.result.uses]
+    args = [launch.block.args[index] for launch, index in launches if isinstance(launch, LaunchOp)]
+    return all(dtype_text(use.operation.operands[0].type) == "ui8" for arg in args for use in arg.uses)
+
+
+def _see_whole(
+    launch: LaunchOp, index: int, packed: SSAValue, order: Sequence[int], shape: Sequence[int], program: Program
+) -> None:  # fmt: skip
     """Give a kernel panels as its argument, and what reads the argument the weight that they are of."""
-    old, rank = launch.block.args[index], len(shape)
+    old = launch.block.args[index]
     argument = launch.block.insert_arg(packed.type, index)
     argument.name_hint = old.name_hint
     first = next(use.operation for use in old.uses)
     b = Builder(program, InsertPoint.at_start(launch.block))
     b.location = getattr(first, "location", b.location)
-    whole = b.reshape(b.transpose(argument, (*range(1, rank), 0, rank)), shape)
+    back = [order.index(k) for k in range(len(order))]
+    whole = b.reshape(b.transpose(argument, back), shape)
     old.replace_all_uses_with(whole)
     launch.block.erase_arg(old)
 

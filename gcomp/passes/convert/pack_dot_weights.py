@@ -34,6 +34,9 @@ from gcomp.passes.base import Pass, PassContext
 from gcomp.passes.rewriting import Pattern, apply_rewrites
 from gcomp.records import record
 
+WORD = 4
+"""Bytes that are multiplied together."""
+
 
 @record
 class Panels:
@@ -92,7 +95,7 @@ class PackDotWeight(Pattern):
 
     def rewrite(self, op: hlo.DotGeneralOp, b: Builder) -> Sequence[SSAValue] | None:
         d, w = op.dimensions, op.rhs
-        if (contracted := _contracted_dimension(op, w)) is None or not self._is_stored(w):
+        if (contracted := _contracted_dimension(op, w)) is None or not self._is_stored(w) or _is_of_bytes(op):
             return None
         fills = isinstance(w.owner, WeightOp) and w.owner.symbol in b.program.weights and w.has_one_use()
         panels = Panels.of(w, contracted, self.widths, fills=fills)
@@ -113,10 +116,7 @@ class PackDotWeight(Pattern):
         return [b.slice_axis(whole, len(shape) - 1, 0, shape[-1])]
 
     def _is_stored(self, w: SSAValue) -> bool:
-        """Whether a value is a weight that is read in one place, and remains one when it is folded; or a constant."""
-        if isinstance(w.owner, hlo.ConstantOp):
-            return len(w.owner.elements_attr.data.data) > INLINE_BYTES
-        return isinstance(w.owner, WeightOp) and _nbytes(w) > INLINE_BYTES and self.readings[w.owner.symbol] == 1
+        return _is_stored(w, self.readings)
 
     def _filled(self, w: SSAValue, panels: Panels, b: Builder) -> SSAValue:
         """A matrix, with the columns of zeros after its own that fill its panels up."""
@@ -137,6 +137,73 @@ class PackDotWeight(Pattern):
         beside = Builder(b.program, InsertPoint.after(cast(Operation, w.owner)))
         beside.location = b.location
         return beside.transpose(beside.reshape(w, panels.shape), panels.order)
+
+
+class PackByteWeight(Pattern):
+    """Make panels of words of a matrix of signed bytes that a dot multiplies unsigned ones by, `[n / c, k / 4, c, 4]`.
+
+    Processors multiply four terms of a column at a time. Zeros fill up the last panel and the last word. Sums of
+    integers are the same in any order: no bit changes.
+    """
+
+    name = "pack-byte-weight"
+    roots = (hlo.DotGeneralOp,)
+
+    def __init__(self, readings: Mapping[str, int] | None = None, widths: Sequence[int] = PANELS) -> None:
+        self.readings = Counter(readings or {})
+        self.widths = widths
+
+    def rewrite(self, op: hlo.DotGeneralOp, b: Builder) -> Sequence[SSAValue] | None:
+        d, w = op.dimensions, op.rhs
+        contracted, shape = _contracted_dimension(op, w), static_shape(w)
+        if contracted is None or shape is None or len(shape) != 2 or not _is_of_bytes(op) or 0 in shape:
+            return None
+        if not w.has_one_use() or not _is_stored(w, self.readings):
+            return None
+        rows, columns = shape[contracted], shape[1 - contracted]
+        width = min(self.widths, key=lambda c: -columns % c)
+        more = -rows % WORD, -columns % width
+        words, count = (rows + more[0]) // WORD, (columns + more[1]) // width
+        beside = Builder(b.program, InsertPoint.after(cast(Operation, w.owner)))
+        beside.location = b.location
+        whole = _padded(w, more if contracted == 0 else more[::-1], beside)
+        if contracted == 0:
+            packed = beside.transpose(beside.reshape(whole, (words, WORD, count, width)), (2, 0, 3, 1))
+        else:
+            packed = beside.transpose(beside.reshape(whole, (count, width, words, WORD)), (0, 2, 1, 3))
+        (summed,) = d.lhs_contracting_dimensions
+        x, given = op.lhs, shape_of(op.lhs)
+        if more[0]:
+            high = [more[0] if k == summed else 0 for k in range(len(given))]
+            x = b.pad(x, b.full((), 0, "ui8"), [0] * len(given), high)
+        x = b.reshape(x, (*given[:summed], words, WORD, *given[summed + 1 :]))
+        numbers = DotDimensions((), (), (summed, summed + 1), (1, 3))
+        product = b.dot(x, packed, numbers, "i32")
+        shape = shape_of(op.result)
+        if not more[1]:
+            return [b.reshape(product, shape)]
+        return [b.slice_axis(b.reshape(product, [*shape[:-1], count * width]), len(shape) - 1, 0, shape[-1])]
+
+
+def _padded(w: SSAValue, high: Sequence[int], b: Builder) -> SSAValue:
+    """A matrix of bytes with rows and columns of zeros after its own."""
+    if not any(high):
+        return w
+    if isinstance(w.owner, WeightOp) and w.owner.symbol in b.program.weights:
+        return b.weight(w.owner.symbol, np.pad(b.program.weights[w.owner.symbol], [(0, n) for n in high]))
+    return b.pad(w, b.full((), 0, "i8"), (0, 0), high)
+
+
+def _is_of_bytes(op: hlo.DotGeneralOp) -> bool:
+    """Whether unsigned bytes are multiplied by signed ones, and summed in i32."""
+    return [dtype_text(v.type) for v in (*op.operands, op.result)] == ["ui8", "i8", "i32"]
+
+
+def _is_stored(w: SSAValue, readings: Mapping[str, int]) -> bool:
+    """Whether a value is a weight that is read in one place, and remains one when it is folded; or a constant."""
+    if isinstance(w.owner, hlo.ConstantOp):
+        return len(w.owner.elements_attr.data.data) > INLINE_BYTES
+    return isinstance(w.owner, WeightOp) and _nbytes(w) > INLINE_BYTES and readings[w.owner.symbol] == 1
 
 
 def _contracted_dimension(op: Operation, w: SSAValue) -> int | None:
@@ -163,4 +230,5 @@ class PackDotWeights(Pass):
 
     def run(self, program: Program, context: PassContext) -> bool:
         readings = Counter(op.symbol for op in program.ops() if isinstance(op, WeightOp))
-        return apply_rewrites(program, (PackDotWeight(readings, machine_named(self.target).panels),), context)
+        widths = machine_named(self.target).panels
+        return apply_rewrites(program, (PackDotWeight(readings, widths), PackByteWeight(readings, widths)), context)

@@ -6,7 +6,8 @@ sum, of the product of scales, and of theirs. The original rounds every term twi
 known and of a size that neither over- nor underflows.
 
 `integer-products` then computes the 32-bit products in f32 or in 8 bits. Convolutions and dots of one row, which are
-slow in 8 bits, are left as they are where f32 would not hold their sums.
+slow in 8 bits, are left as they are where f32 would not hold their sums; not with `form="bytes"`, for processors whose
+products of bytes are all fast.
 """
 
 from __future__ import annotations
@@ -144,6 +145,9 @@ class QuantizedDot(Pattern):
     roots = (hlo.DotGeneralOp,)
     exactness = Exactness.E2
 
+    def __init__(self, *, bytes: bool = False) -> None:
+        self.bytes = bytes
+
     def rewrite(self, op: hlo.DotGeneralOp, b: Builder) -> Sequence[SSAValue] | None:
         left, right, d = Dequantized.of(op.lhs, b.program), Dequantized.of(op.rhs, b.program), op.dimensions
         if left is None or right is None or dtype_text(op.result.type) != "f32":
@@ -154,7 +158,8 @@ class QuantizedDot(Pattern):
         sizes = [shape_of(op.rhs)[i] for i in contracted[1]]
         rows = dims.product([shape_of(op.lhs)[i] for i in d.lhs_free(rank_of(op.lhs))])
         summands = left.differences(b.program), right.differences(b.program)
-        if not words_hold(*summands, sizes) or (rows == 1 and not f32_holds(*summands, contracted[1], sizes)):
+        is_slow = rows == 1 and not self.bytes
+        if not words_hold(*summands, sizes) or (is_slow and not f32_holds(*summands, contracted[1], sizes)):
             return None
         type = with_element(op.result, "i32")
         properties = _integer_properties(op.properties)
@@ -175,6 +180,9 @@ class QuantizedConvolution(Pattern):
     roots = (hlo.ConvolutionOp,)
     exactness = Exactness.E2
 
+    def __init__(self, *, bytes: bool = False) -> None:
+        self.bytes = bytes
+
     def rewrite(self, op: hlo.ConvolutionOp, b: Builder) -> Sequence[SSAValue] | None:
         left, right, d = Dequantized.of(op.lhs, b.program), Dequantized.of(op.rhs, b.program), op.dimensions
         if left is None or right is None or dtype_text(op.result.type) != "f32":
@@ -184,7 +192,8 @@ class QuantizedConvolution(Pattern):
             return None
         summed = [i for i in range(len(kernel)) if i != out]
         summands = left.differences(b.program), right.differences(b.program)
-        if not f32_holds(*summands, summed, [kernel[i] for i in summed]):
+        sizes = [kernel[i] for i in summed]
+        if not (words_hold(*summands, sizes) if self.bytes else f32_holds(*summands, summed, sizes)):
             return None
         type = with_element(op.result, "i32")
         properties = _integer_properties(op.properties)
@@ -200,5 +209,8 @@ class QuantizedProducts(Pass):
     name: ClassVar[str] = "quantized-products"
     exactness: ClassVar[Exactness] = Exactness.E2
 
+    form: str = "xla"
+
     def run(self, program: Program, context: PassContext) -> bool:
-        return apply_rewrites(program, (QuantizedDot(), QuantizedConvolution()), context)
+        bytes = self.form == "bytes"
+        return apply_rewrites(program, (QuantizedDot(bytes=bytes), QuantizedConvolution(bytes=bytes)), context)

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
 from xdsl.ir import OpResult, SSAValue
 
+from gcomp.analysis.clamping import is_integral, match_clamp
 from gcomp.analysis.quantized_values import LIMITS, source_integer
 from gcomp.exactness import Exactness
 from gcomp.ir import stablehlo as hlo
@@ -23,62 +23,6 @@ from gcomp.ir.program import Program
 from gcomp.ir.types import dtype_text
 from gcomp.passes.base import Pass, PassContext
 from gcomp.passes.rewriting import Pattern, apply_rewrites
-
-
-def _number(value: SSAValue) -> float | None:
-    """The one number that a constant, or a broadcast of one, holds everywhere."""
-    while isinstance(value, OpResult) and isinstance(value.op, hlo.BroadcastInDimOp | hlo.ReshapeOp):
-        value = value.op.operand
-    if not (isinstance(value, OpResult) and isinstance(value.op, hlo.ConstantOp)):
-        return None
-    array = value.op.elements_attr.array()
-    return float(array.flat[0]) if array.size and (array == array.flat[0]).all() else None
-
-
-def _is_integral(value: SSAValue) -> bool:
-    """Whether all elements are integers, infinities or NaN: rounded numbers, integers, or sums of those."""
-    todo, seen = [value], set[SSAValue]()
-    while todo:
-        part = todo.pop()
-        if part in seen:
-            continue
-        seen.add(part)
-        op = part.op if isinstance(part, OpResult) else None
-        if isinstance(op, hlo.AddOp):
-            todo += op.operands
-        elif not isinstance(op, hlo.RoundNearestEvenOp) and not _is_integer(part):
-            return False
-    return True
-
-
-def _is_integer(value: SSAValue) -> bool:
-    while isinstance(value, OpResult) and isinstance(value.op, hlo.BroadcastInDimOp | hlo.ReshapeOp):
-        value = value.op.operand
-    if source_integer(value, "f32") is not None:
-        return True
-    if not (isinstance(value, OpResult) and isinstance(value.op, hlo.ConstantOp)):
-        return False
-    array = value.op.elements_attr.array()
-    return bool((np.rint(array) == array).all())
-
-
-def _match_clamp(value: SSAValue) -> tuple[SSAValue, float, float] | None:
-    """What `select(x >= low, minimum(x, high), low)` clamps, and the limits. NaN becomes the lower one."""
-    if not (isinstance(value, OpResult) and isinstance(value.op, hlo.SelectOp)):
-        return None
-    above, least, low = value.op.operands
-    if not (isinstance(above, OpResult) and isinstance(above.op, hlo.CompareOp)):
-        return None
-    if not (isinstance(least, OpResult) and isinstance(least.op, hlo.MinimumOp)):
-        return None
-    if above.op.value("compare_type") == "TOTALORDER":
-        return None  # NaN is above the limit there
-    x, (bound, limit) = above.op.lhs, (_number(low), _number(above.op.rhs))
-    others = [v for v in least.op.operands if v is not x]
-    if above.op.value("comparison_direction") != "GE" or bound is None or bound != limit or len(others) != 1:
-        return None
-    high = _number(others[0])
-    return None if high is None else (x, bound, high)
 
 
 class KeptQuantizedValues(Pattern):
@@ -93,12 +37,12 @@ class KeptQuantizedValues(Pattern):
         if quantized is None or not (isinstance(quantized, OpResult) and isinstance(quantized.op, hlo.ConvertOp)):
             return None
         source = quantized.op.operand
-        if dtype_text(source.type) != "f32" or (found := _match_clamp(source)) is None:
+        if dtype_text(source.type) != "f32" or (found := match_clamp(source)) is None:
             return None
         x, low, high = found
         least, greatest = LIMITS[dtype_text(quantized.type)]
         held = least <= low <= high <= greatest and low == round(low) and high == round(high)
-        return [source] if held and _is_integral(x) else None
+        return [source] if held and is_integral(x) else None
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,8 @@ class Variant:
     """A kind of processor: what LLVM compiles for, and what a processor must have to run the code.
 
     `machine` is as `platform.machine()` says it, `bits` the width of vectors. `needs` are words of `Features` for x86
-    and ARM, letters of the instruction set for RISC-V.
+    and ARM, letters of the instruction set for RISC-V. `words` is how bytes are multiplied by fours: `vnni`, `usdot`,
+    `pairs` (of 16-bit integers), or one by one (none of these).
     """
 
     name: str
@@ -30,6 +31,7 @@ class Variant:
     features: str
     bits: int
     needs: tuple[str, ...]
+    words: str = ""
 
 
 _V3 = (
@@ -38,18 +40,42 @@ _V3 = (
 )  # fmt: skip
 _V4 = (*_V3, "avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl")
 
+_LINUX = "x86_64-unknown-linux-gnu"
+
 VARIANTS: Mapping[str, Variant] = {
     variant.name: variant
     for variant in (
-        Variant("x86-64-v3", "x86_64", "x86_64-unknown-linux-gnu", "x86-64-v3", "", 256, _V3),
-        Variant("x86-64-v4", "x86_64", "x86_64-unknown-linux-gnu", "x86-64-v4", "-prefer-256-bit", 512, _V4),
+        Variant("x86-64-v3", "x86_64", _LINUX, "x86-64-v3", "", 256, _V3, "pairs"),
+        Variant("x86-64-v3+vnni", "x86_64", _LINUX, "x86-64-v3", "+avxvnni", 256, (*_V3, "avx_vnni"), "vnni"),
+        Variant("x86-64-v4", "x86_64", _LINUX, "x86-64-v4", "-prefer-256-bit", 512, _V4, "pairs"),
+        Variant(
+            "x86-64-v4+vnni",
+            "x86_64",
+            _LINUX,
+            "x86-64-v4",
+            "-prefer-256-bit,+avx512vnni",
+            512,
+            (*_V4, "avx512_vnni"),
+            "vnni",
+        ),
         Variant("aarch64", "aarch64", "aarch64-unknown-linux-gnu", "generic", "+fp-armv8,+neon", 128, ("fp", "asimd")),
+        Variant(
+            "aarch64+i8mm",
+            "aarch64",
+            "aarch64-unknown-linux-gnu",
+            "generic",
+            "+fp-armv8,+neon,+i8mm",
+            128,
+            ("fp", "asimd", "i8mm"),
+            "usdot",
+        ),
         Variant(
             "riscv64", "riscv64", "riscv64-unknown-linux-gnu", "generic-rv64", "+m,+a,+f,+d,+c", 128, tuple("imafdc")
         ),
     )
 }
-"""By name; of those for one machine, later ones are better."""
+"""By name; of those for one machine, later ones are better. What follows a `+` is had beyond the processor's level:
+`vnni` is AVX-VNNI with 256 bits, AVX512-VNNI with 512."""
 
 
 def this_machine() -> str:
@@ -124,18 +150,18 @@ def _x86() -> frozenset[str]:
     return frozenset(common | {name for name, word in _X86.items() if word in common})
 
 
-_AT_HWCAP = 16
+_AT_HWCAP, _AT_HWCAP2 = 16, 26
 
 
-def _hwcap() -> int:
+def _hwcap(which: int = _AT_HWCAP) -> int:
     read = ctypes.CDLL(None).getauxval
     read.restype, read.argtypes = ctypes.c_ulong, [ctypes.c_ulong]
-    return int(read(_AT_HWCAP))
+    return int(read(which))
 
 
 def _aarch64() -> frozenset[str]:
-    names = ("fp", "asimd")  # Linux: HWCAP_FP and HWCAP_ASIMD, bits 0 and 1
-    return frozenset(name for bit, name in enumerate(names) if _hwcap() >> bit & 1)
+    words = {_AT_HWCAP: {"fp": 0, "asimd": 1}, _AT_HWCAP2: {"i8mm": 13}}  # Linux: HWCAP_FP, HWCAP_ASIMD, HWCAP2_I8MM
+    return frozenset(name for which, bits in words.items() for name, bit in bits.items() if _hwcap(which) >> bit & 1)
 
 
 def _riscv64() -> frozenset[str]:

@@ -125,7 +125,9 @@ class MachineChecker(Checker):
         return found
 
     def _of(self, op: LaunchOp, settings: Settings, bits: int) -> Kernels:
-        return Kernels(schedule(op, "kernel", self.ranges, settings), bits)
+        variant = self.machine.variant
+        words = variant.words if bits == variant.bits else ""
+        return Kernels(schedule(op, "kernel", self.ranges, settings), bits, words)
 
     def _differ(
         self, op: LaunchOp, own: Settings, args: Sequence[Array], sizes: Mapping[str, int], expected: Sequence[Array]

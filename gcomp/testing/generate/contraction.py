@@ -234,3 +234,19 @@ def quantized(g: Growth) -> None:
         sides.append(side)
     g.emit(hlo.DotGeneralOp, *sides, types=(tensor((rows, columns), wide),),
            dot_dimension_numbers=DotDimensions((), (), (1,), (0,)))  # fmt: skip
+
+
+@step("words", hlo.DotGeneralOp, hlo.ReshapeOp, weight=0.5)
+def words(g: Growth) -> None:
+    """Unsigned bytes times a weight of signed ones in panels of words, as passes for processors lay it out."""
+    choices, b = g.choices, g.b
+    count, width, panels = choices.chosen((1, 3, 2, 9)), choices.chosen((4, 1, 16, 32)), choices.chosen((1, 2))
+    rows = choices.chosen((1, 5, 3, 14))
+    x = g.fresh(tensor((rows, 4 * count), "ui8"))
+    if choices.flag(0.3):
+        x = g.emit(hlo.AddOp, x, x, types=(x.type,))
+    kernel = g.constant(tensor((panels, count, width, 4), "i8"))
+    taken = b.reshape(x, (rows, count, 4))
+    product = g.emit(hlo.DotGeneralOp, taken, kernel, types=(tensor((rows, panels, width), "i32"),),
+                     dot_dimension_numbers=DotDimensions((), (), (1, 2), (1, 3)))  # fmt: skip
+    g.emit(hlo.ReshapeOp, product, types=(tensor((rows, panels * width), "i32"),))

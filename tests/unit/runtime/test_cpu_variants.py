@@ -28,9 +28,14 @@ def machine(monkeypatch):
     ("name", "features", "best"),
     [
         ("x86_64", V4, "x86-64-v4"),
+        ("x86_64", V4 | {"avx512_vnni"}, "x86-64-v4+vnni"),
+        ("x86_64", V4 | {"avx_vnni"}, "x86-64-v4"),
+        ("x86_64", V3 | {"avx_vnni"}, "x86-64-v3+vnni"),
+        ("x86_64", V3 | {"avx512_vnni"}, "x86-64-v3"),
         ("x86_64", V3, "x86-64-v3"),
         ("x86_64", V4 - {"avx512vl"}, "x86-64-v3"),
         ("aarch64", {"fp", "asimd"}, "aarch64"),
+        ("aarch64", {"fp", "asimd", "i8mm"}, "aarch64+i8mm"),
         ("riscv64", set("imafdc"), "riscv64"),
     ],
 )
@@ -67,6 +72,22 @@ def test_a_machine_that_runs_no_variant_is_told_of_another_target(machine, name,
 def test_later_variants_of_one_machine_need_all_that_earlier_ones_need():
     for name in {variant.machine for variant in VARIANTS.values()}:
         own = [variant for variant in VARIANTS.values() if variant.machine == name]
-        for earlier, later in itertools.pairwise(own):
+        for earlier, later in itertools.pairwise([variant for variant in own if "+" not in variant.name]):
             assert set(earlier.needs) < set(later.needs)
+        for earlier, later in itertools.pairwise(own):
             assert earlier.bits <= later.bits
+
+
+@pytest.mark.parametrize("name", [name for name in VARIANTS if "+" in name])
+def test_what_is_had_beyond_a_level_is_needed_beside_it_and_comes_after_it(name):
+    plain = name.partition("+")[0]
+    assert set(VARIANTS[plain].needs) < set(VARIANTS[name].needs)
+    assert list(VARIANTS).index(name) == list(VARIANTS).index(plain) + 1
+
+
+def test_an_artifact_for_what_this_processor_lacks_says_so(machine):
+    machine("x86_64", V4)
+    with pytest.raises(UnsupportedError) as info:
+        chosen(["x86-64-v4+vnni"], "the model")
+    assert "this processor has no avx512_vnni" in str(info.value.why)
+    assert info.value.fix == "compile for cpu:x86-64-v4 instead"

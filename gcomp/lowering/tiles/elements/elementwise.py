@@ -57,9 +57,7 @@ def _computes(*ops: type[Operation]) -> Callable[[Compute], Compute]:
     return register
 
 
-@elements_of(
-    *PLAIN, hlo.CompareOp, hlo.SelectOp, hlo.ClampOp, hlo.ConvertOp, chlo.BroadcastCompareOp, chlo.BroadcastSelectOp
-)
+@elements_of(*PLAIN, hlo.CompareOp, hlo.SelectOp, hlo.ClampOp, chlo.BroadcastCompareOp, chlo.BroadcastSelectOp)
 def elementwise(elements: Elements, op: Operation, result: int, access: IndexingMap) -> SSAValue:
     """The op's function of the operands' elements."""
     return compute(elements.b, op, elements.operands(op, result, access))

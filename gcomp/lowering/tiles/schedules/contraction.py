@@ -12,8 +12,9 @@ that no other choice changes a bit. `windows` takes the terms of a convolution o
 other, and at each the channels: neighbours in memory where channels come last, and nothing but whole rows is left out
 where there is padding. With `runs` it takes the rows of the window so, and in each the points and their channels, which
 are neighbours where nothing is padded or dilated. `together` groups of features are products side by side: a vector has
-features of several. `transposed` loads tiles of the right operand as rows of terms, where
-these are neighbours.
+features of several. `words` says that the right operand has four terms of a column beside each other, of bytes that
+processors multiply together: terms are counted by fours. `transposed` loads tiles of the right operand as rows of
+terms, where these are neighbours.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from xdsl.ir import Operation, SSAValue
 
 from gcomp.analysis.indexing.maps import IndexingMap, d
 from gcomp.analysis.panels import columns_taken
-from gcomp.dims import Ranges, Size, ceildiv, floordiv, mod, product
+from gcomp.dims import Ranges, Size, ceildiv, floordiv, mod, product, substitute
 from gcomp.errors import UnsupportedError
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.kernel import LaunchOp
@@ -58,6 +59,15 @@ from gcomp.records import record
 UNITS = {"f16": "f32", "bf16": "f32", "f32": "f32", "f8E4M3FN": "f32", "f8E5M2": "f32", "i8": "i32"}
 """Element types that matrix units multiply -> the type in which they add."""
 
+
+def _adds_in(op: Operation) -> str | None:
+    """The type in which the products of an op are added; None where its factors are not multiplied as they are."""
+    kinds = tuple(dtype_text(v.type) for v in op.operands[:2])
+    if kinds == tile.BYTES[:2]:
+        return tile.BYTES[2]
+    return UNITS.get(kinds[0]) if len(set(kinds)) == 1 else None
+
+
 BATCH, ROW, COLUMN, TERM, PIECE = range(5)
 """The coordinates of the iteration space, and of the pieces that sums may be cut into."""
 WINDOW = PIECE
@@ -86,7 +96,7 @@ Contraction = hlo.DotOp | hlo.DotGeneralOp | hlo.ConvolutionOp
 def contraction(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings) -> Scheduled:
     """A matmul or convolution kernel's program."""
     found = space_of(launch)
-    if found is None:
+    if found is None or (_is_mixed(found[0]) and not settings.get("exact", 0)):
         return flat(launch, name, ranges, settings)
     program = _Contraction(launch, *found, name, ranges, settings)
     if not program.reaches_all():
@@ -95,9 +105,14 @@ def contraction(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings)
     if pieces < 2:
         return Scheduled((*program.run().steps, *borders(launch, name, ranges)))
     first = _Contraction(launch, *found, f"{name}_pieces", ranges, settings)
-    scratch = Scratch(ELEMENT_TYPES[UNITS[program.kind]], product(found[1].extents[:TERM]) * pieces)
+    scratch = Scratch(ELEMENT_TYPES[program.sum], product(found[1].extents[:TERM]) * pieces)
     around = borders(launch, name, ranges)
     return Scheduled((first.sum_pieces(pieces), program.add_pieces(pieces), *around), (scratch,))
+
+
+def _is_mixed(op: Operation) -> bool:
+    """Whether factors are of two types, which matrix units do not multiply."""
+    return op.operands[0].type.element_type != op.operands[1].type.element_type  # type: ignore[attr-defined]
 
 
 def space_of(launch: LaunchOp) -> tuple[Contraction, Space] | None:
@@ -105,9 +120,8 @@ def space_of(launch: LaunchOp) -> tuple[Contraction, Space] | None:
     op = next(op for op in launch.block.ops if role_of(op) in (Role.CONTRACTION, Role.CONVOLUTION))
     if not isinstance(op, Contraction):
         return None
-    kinds = {dtype_text(v.type) for v in op.operands[:2]}
     space = _convolution_space(op) if isinstance(op, hlo.ConvolutionOp) else _dot_space(op)
-    if len(kinds) != 1 or UNITS.get(*kinds) != sum_type(op) or 0 in space.extents:
+    if _adds_in(op) != sum_type(op) or 0 in space.extents:
         return None
     return op, space
 
@@ -151,6 +165,9 @@ class _Contraction:
         self.writer = KernelWriter(launch, name, ranges)
         self.b = self.writer.b
         self.kind = dtype_text(op.operands[0].type)
+        self.sum = sum_type(op)
+        self.word = tile.WORD if settings.get("words", 0) else 1
+        """Terms that are counted as one, which lie beside each other on the right."""
         narrow = self.kind != "f32"
         _, rows, columns, terms = space.extents
         self.rows = settings.get("rows", _fitting(rows, 128))
@@ -162,6 +179,7 @@ class _Contraction:
             self.run_sizes = (*self.window[rest:], terms_of(op)[0])
             self.window = self.window[:rest]
             terms = product(self.run_sizes)
+        terms = self._words(terms)
         self.terms = settings.get("terms", _fitting(terms, 64 if narrow else 32, 32 if self.kind == "i8" else 16))
         self.transposed = bool(settings.get("transposed", 0))
         self.precision = "exact" if settings.get("exact", 0) else "ieee"
@@ -198,11 +216,11 @@ class _Contraction:
         if self.window is not None:
             self._store(out, self._windows(lhs, rhs, self.window))
             return
-        self._store(out, self._sum(lhs, rhs, self.b.constant(0, UNITS[self.kind], (self.rows, self.columns))))
+        self._store(out, self._sum(lhs, rhs, self.b.constant(0, self.sum, (self.rows, self.columns))))
 
     def _sum(self, lhs: Frame, rhs: Frame, acc: SSAValue) -> SSAValue:
         """The sum over all terms, added to what was summed before."""
-        b, terms = self.b, lhs.extents[TERM]
+        b, terms = self.b, rhs.extents[TERM]
         if isinstance(terms, int) and terms <= self.settings.get("single", self.terms):
             return self._products(lhs, rhs, None, acc)
         rest = terms % self.terms if isinstance(terms, int) and self.precision == "exact" else 0
@@ -223,7 +241,8 @@ class _Contraction:
         for frame in (lhs, rhs):
             frame.extents[TERM] = product(self.run_sizes)
             frame.declare(count)
-        start = b.constant(0, UNITS[self.kind], (self.rows, self.columns))
+        rhs.extents[TERM] = self._words(product(self.run_sizes))
+        start = b.constant(0, self.sum, (self.rows, self.columns))
 
         def turn(position: SSAValue, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
             for frame in (lhs, rhs):
@@ -264,7 +283,7 @@ class _Contraction:
         self.rows = min(self.rows, _fitting(rows, ADDED // self.columns, 1))
         across, down = self._across_and_down()
         _, _, out = self._frames(b.program_id(0), None if batch == 1 else b.program_id(1))
-        which, kind = out.declare(pieces), UNITS[self.kind]
+        which, kind = out.declare(pieces), self.sum
         buffer = self.writer.scratch(0, ELEMENT_TYPES[kind], "in")
         mask = out.full_mask()
 
@@ -296,6 +315,10 @@ class _Contraction:
 
     # ---- coordinates ----
 
+    def _words(self, terms: Size) -> Size:
+        """How many words terms are."""
+        return terms if self.word == 1 else floordiv(terms, self.word)
+
     def _across_and_down(self) -> tuple[Size, Size]:
         _, rows, columns, _ = self.space.extents
         return blocks_of(columns, self.columns), blocks_of(rows, self.rows)
@@ -314,7 +337,7 @@ class _Contraction:
         across, down = self._across_and_down()
         row, column = self._block_of(down, across, at)
         lhs, rhs, out = (self._frame(which) for _ in range(3))
-        rhs.extents[COLUMN] = self.space.stored
+        rhs.extents[COLUMN], rhs.extents[TERM] = self.space.stored * self.word, self._words(rhs.extents[TERM])
         self.spans = {} if which is None else {BATCH: Span(which, 1, -1)}
         for frame, axis in ((lhs, 0), (out, 0)):
             self._bind(frame, ROW, rows, self.rows, row, axis)
@@ -322,7 +345,8 @@ class _Contraction:
             lhs.extents[COLUMN] = channels = self.together * self.terms
             self._bind(lhs, COLUMN, channels, channels, column, 1)
         for frame, axis in ((rhs, 0 if self.transposed else 1), (out, 1)):
-            self._bind(frame, COLUMN, frame.extents[COLUMN], self.columns, column, axis)
+            columns = self.columns * (self.word if frame is rhs else 1)
+            self._bind(frame, COLUMN, frame.extents[COLUMN], columns, column, axis)
         return lhs, rhs, out
 
     def _bind(self, frame: Frame, coordinate: int, extent: Size, block: int, which: SSAValue, axis: int) -> None:
@@ -362,22 +386,23 @@ class _Contraction:
 
         `fills` says that tiles fill the bounds.
         """
-        b, terms = self.b, lhs.extents[TERM]
+        b, terms = self.b, rhs.extents[TERM]
         sides = [self._side(lhs), self._side(rhs)]
-        kind = UNITS[self.kind]
-        acc = before or b.constant(0, kind, (self.rows, self.columns))
+        acc = before or b.constant(0, self.sum, (self.rows, self.columns))
 
         def turn(start: SSAValue, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
             factors: list[SSAValue] = []
             for n, (side, frame) in enumerate(zip(sides, (lhs, rhs), strict=True)):
                 axis = 1 if n == 0 or self.transposed else 0
-                lanes = b.iota(self.terms, axis, 2)
-                frame.bind(TERM, b.add(start, lanes), partial=not (fills or is_covered(frame, terms, self.terms)))
+                word = self.word if frame is lhs else 1
+                lanes = b.iota(self.terms * word, axis, 2)
+                first = start if word == 1 else b.multiply(start, b.position(word))
+                frame.bind(TERM, b.add(first, lanes), partial=not (fills or is_covered(frame, terms, self.terms)))
                 if isinstance(side, BoxElements):
                     side.spans = {**self.spans, TERM: Span(start, self.terms, axis)}
                 with side.scope():
                     factors.append(self._factor(side, frame, n))
-            return [b.dot(factors[0], factors[1], carried[0], self.precision, self.together)]
+            return [b.dot(factors[0], factors[1], carried[0], self.precision, self.together, words=self.word > 1)]
 
         (found,) = turn(b.position(0), [acc]) if bounds is None else b.loop(*bounds, self.terms, [acc], turn)
         return found
@@ -389,10 +414,14 @@ class _Contraction:
     def _factor(self, side: Elements, frame: Frame, n: int) -> SSAValue:
         """A tile of an operand, 0 where there is no element."""
         b, op = self.b, self.op
+        term = d(TERM)
+        if n == 1 and self.word > 1:
+            # A row of the right operand's tile has words: the terms of the first column, then those of the next.
+            term = term * self.word + mod(d(COLUMN), self.word)
         if self.window is None:
-            ranged = delinearize(d(TERM), ranges_of(op, 0, n))
+            ranged = delinearize(term, ranges_of(op, 0, n))
         else:
-            *across, channel = delinearize(d(TERM), self.run_sizes)
+            *across, channel = delinearize(term, self.run_sizes)
             ranged = (channel, *delinearize(d(WINDOW), self.window), *across)
         try:
             read = self._side_by_side(side, ranged) if n == 0 and self.together > 1 else self._read(side, n, ranged)
@@ -402,11 +431,9 @@ class _Contraction:
                 f"operand {n} of {op.name} does not come in rows and columns", why=str(error)
             ) from error
         transposed = n == 1 and self.transposed
-        shape = (
-            (self.rows, self.together * self.terms)
-            if n == 0
-            else (self.terms, self.columns)[:: -1 if transposed else 1]
-        )
+        shape = (self.rows, self.together * self.terms * self.word)
+        if n == 1:
+            shape = (self.terms, self.columns * self.word)[:: -1 if transposed else 1]
         mask = None if _is_box(found) else frame.mask(read.conditions, (d(TERM).text,))
         if mask is not None and not _parts(mask) <= _loaded_where(found):
             found = b.apply("select", mask, found, b.constant(0, element(found)))
@@ -415,8 +442,10 @@ class _Contraction:
 
     def _read(self, side: Elements, n: int, ranged: Sequence[Size]) -> IndexingMap:
         """The element of an operand that a term of a result's element reads."""
-        frame = side.frame
-        return side.reads(self.op, 0, n, frame.access(shape_of(self.op.results[0]), self.space.indices), ranged)
+        frame, indices = side.frame, self.space.indices
+        if n == 1 and self.word > 1:
+            indices = tuple([substitute(i, {d(COLUMN).text: floordiv(d(COLUMN), self.word)}) for i in indices])
+        return side.reads(self.op, 0, n, frame.access(shape_of(self.op.results[0]), indices), ranged)
 
     def _side_by_side(self, side: Elements, ranged: Sequence[Size]) -> IndexingMap:
         """The element of the left operand in a column of several groups, whose channels lie one after the other."""

@@ -26,7 +26,7 @@ from gcomp.lowering.tiles.evaluate import run as evaluated
 from gcomp.lowering.tiles.expanding import expand
 from gcomp.lowering.tiles.nans import settle_nans
 from gcomp.lowering.tiles.tile import KernelOp
-from gcomp.runtime.cpu.variants import VARIANTS, runs
+from gcomp.runtime.cpu.variants import VARIANTS, Variant, runs
 from gcomp.testing.machine import differences
 from tests.mapped import Mapped
 from tests.unit.lowering.triton.tiles import kernel
@@ -37,10 +37,13 @@ pytestmark = pytest.mark.skipif(not HERE, reason="no code for this machine")
 Body = Callable[[TileBuilder, list[SSAValue]], None]
 
 
-def machine(kernel: KernelOp, grid: Sequence[int], arrays: Sequence[Array | int], bits: int) -> list[Array]:
-    """What a kernel leaves in its buffers, as machine code."""
-    variant = next(variant for variant in HERE if variant.bits == bits)
-    mapped = Mapped(compile_image([Module("k", print_kernel(kernel, "k", bits))], variant))
+def machine(
+    kernel: KernelOp, grid: Sequence[int], arrays: Sequence[Array | int], bits: int, words: str = "",
+    given: Variant | None = None,
+) -> list[Array]:  # fmt: skip
+    """What a kernel leaves in its buffers, as machine code for a given kind of processor, or one of so many bits."""
+    variant = given or next(variant for variant in HERE if variant.bits == bits)
+    mapped = Mapped(compile_image([Module("k", print_kernel(kernel, "k", bits, words))], variant))
     copies = [a.copy() if isinstance(a, np.ndarray) else a for a in arrays]
     values = [a.ctypes.data if isinstance(a, np.ndarray) else a for a in copies]
     slots = (ctypes.c_int64 * (len(values) + len(grid)))(*values, *grid)
