@@ -3,7 +3,7 @@
 The program stays in SSA form, so that it runs in the reference interpreter as before; a plan adds what the machine
 needs to know. `buffer.places` on an op has the byte offset of each result in the arena; `buffer.arena` on the module is
 the arena's size. `buffer.donors`, where an op has it, names for each result the donated input in whose memory it lies
-(-1 for the arena, -2 - k for slot k). Slots are memory whose size has no bound: formulas of symbols, `buffer.slots`.
+(-1 for the arena, -2 - k for slot k). Slots are memory that is sized at the call: formulas of symbols, `buffer.slots`.
 Inputs, weights, constants and the results of host steps lie in memory of their own, but those of host steps in branches
 and loops, which are as kernels there; a view lies where its operand does.
 The values that a loop carries lie in the places of its results: they are moved there at first, and what its body
@@ -31,6 +31,17 @@ PLACES, DONORS, ARENA, SLOTS = "buffer.places", "buffer.donors", "buffer.arena",
 
 ALIGNMENT = 256
 """Bytes that every offset is a multiple of: what GPUs' widest loads and JAX's and CUDA's allocators keep to."""
+
+BEYOND = 1 << 44
+"""Bytes of memory that no machine has: a bound of as many says nothing."""
+
+_LOOSE, _TIMES = 1 << 28, 8
+
+
+def is_loose(least: int, most: int) -> bool:
+    """Whether the memory of the greatest sizes, `most` bytes, is much more than that of the least."""
+    return most >= BEYOND or (most >= _LOOSE and most >= _TIMES * least)
+
 
 _STORED_BYTES = 4096
 """A splat constant that memory must hold is part of the program if it is no larger."""

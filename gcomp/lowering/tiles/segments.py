@@ -19,7 +19,7 @@ from gcomp.analysis.work import Nominal, element_bytes, flops_formula
 from gcomp.dims import DimLimitError, Size, parse, product
 from gcomp.errors import UnsupportedError, VerificationError
 from gcomp.ir import stablehlo as hlo
-from gcomp.ir.buffer import ALIGNMENT, arena, donors, is_stored, is_view, places, slot_of, slots
+from gcomp.ir.buffer import ALIGNMENT, arena, donors, is_loose, is_stored, is_view, places, slot_of, slots
 from gcomp.ir.host import HostOp
 from gcomp.ir.kernel import LaunchOp, launch
 from gcomp.ir.locations import describe, where
@@ -299,8 +299,8 @@ class Lowering(Generic[K]):
         spaces: list[int] = []
         for space in scheduled.scratch:
             size = space.count * element_bytes(tile.tile((), space.element))
-            high = self.program.ranges.bounds(size)[1]
-            if high is None:
+            low, high = self.program.ranges.bounds(size)
+            if high is None or (slots(self.program.module) and is_loose(low or 0, high)):
                 spaces.append(self.draft.buffer("slot", self._slot((len(spaces), size), size), size))
                 continue
             spaces.append(self.draft.buffer("arena", offset, size))

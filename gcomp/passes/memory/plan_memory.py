@@ -4,15 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import ClassVar, cast
 
 from xdsl.ir import Operation, SSAValue
 
 from gcomp.analysis.liveness import Liveness, Storage, liveness
-from gcomp.dims import Ranges, Size, symbols_of
+from gcomp.dims import Dim, Ranges, Size, symbols_of
 from gcomp.errors import UnsupportedError
 from gcomp.ir import stablehlo as hlo
-from gcomp.ir.buffer import ALIGNMENT, arena, donors, has_place, places, set_arena, set_places, set_slots
+from gcomp.ir.buffer import (
+    ALIGNMENT,
+    BEYOND,
+    arena,
+    donors,
+    has_place,
+    is_loose,
+    places,
+    set_arena,
+    set_places,
+    set_slots,
+)
+from gcomp.ir.host import HostOp, symbols_in
 from gcomp.ir.kernel import blocks_of_kernels, launch
 from gcomp.ir.program import Program
 from gcomp.ir.walking import walk
@@ -25,7 +38,8 @@ from gcomp.passes.base import Pass, PassContext
 class PlanMemory(Pass):
     """Place results for the largest sizes of the symbols' ranges; search for at most `seconds` past the heuristics.
 
-    With `slots`, sizes without a bound have slots of their own, which results share that are not alive together.
+    With `slots`, what has no bound, or one that says little, has a slot: memory that is sized at the call. Results
+    that are not alive together share one.
     """
 
     name: ClassVar[str] = "plan-memory"
@@ -38,32 +52,48 @@ class PlanMemory(Pass):
     def run(self, program: Program, context: PassContext) -> bool:
         moved = separate_carried(program)
         found = liveness(program)
-        slots = share_slots(found, program.ranges) if self.slots else Slots()
+        slots = share_slots(sized_at_call(found.planned, program.ranges), program) if self.slots else Slots()
         bounded = [s for s in found.planned if s not in slots.of]
         assignment = assign(problem_of(bounded, program.ranges), seconds=self.seconds, method=self.method)
         offsets = dict(zip(bounded, assignment.offsets, strict=True))
         return write(program, found, offsets, assignment.peak, slots) or moved
 
 
-BEYOND = 1 << 44
-"""Bytes of memory that no machine has: a bound of as many says nothing."""
+def sized_at_call(storages: Sequence[Storage], ranges: Ranges) -> list[Storage]:
+    """The storages whose memory is sized at the call: those without a bound that memory has, and all of symbolic size
+    where one arena for all sizes would be much larger than what some of them need."""
+    bounds = {s: ranges.bounds(s.size) for s in storages}
+    bounded = {s: (low or 0, high) for s, (low, high) in bounds.items() if high is not None and high < BEYOND}
+    least, most = (_live_bytes({s: ends[k] for s, ends in bounded.items()}) for k in (0, 1))
+    return [s for s in storages if s not in bounded or (isinstance(s.size, Dim) and is_loose(least, most))]
+
+
+def _live_bytes(sizes: Mapping[Storage, int]) -> int:
+    """The most bytes that are alive at one step."""
+    changes = [(s.lower, size) for s, size in sizes.items()] + [(s.upper, -size) for s, size in sizes.items()]
+    return max(accumulate(change for _, change in sorted(changes)), default=0)
 
 
 @dataclass
 class Slots:
-    """Memory of sizes without a bound, and which of it each storage has."""
+    """Memory that is sized at the call, and which of it each storage has."""
 
     sizes: list[Size] = field(default_factory=list[Size])
     of: dict[Storage, int] = field(default_factory=dict[Storage, int])
 
 
-def share_slots(found: Liveness, ranges: Ranges) -> Slots:
-    """A slot for each storage without a bound that memory has: as large as all that share it, one after the other."""
-    slots, free_from = Slots(), list[int]()
-    bounds = [(s, ranges.bounds(s.size)[1]) for s in found.planned]
-    unbounded = [s for s, high in bounds if high is None or high >= BEYOND]
-    for storage in sorted(unbounded, key=lambda s: s.lower):
+def share_slots(storages: Sequence[Storage], program: Program) -> Slots:
+    """A slot for each storage: as large as all that share it, one after the other.
+
+    What is sized by a symbol that the host finds meanwhile shares no slot with what lives before that.
+    """
+    slots, free_from, ranges = Slots(), list[int](), program.ranges
+    late = frozenset[str]().union(*[op.symbols for op in walk(program.module) if isinstance(op, HostOp)])
+    late -= symbols_in([arg.type for arg in program.block.args])
+    for storage in sorted(storages, key=lambda s: s.lower):
         free = [k for k, end in enumerate(free_from) if end <= storage.lower]
+        late_ones = late & symbols_of(storage.size)
+        free = [k for k in free if late & symbols_of(slots.sizes[k]) == late_ones]
         k = next((k for k in free if _one_holds(k, slots, storage, ranges)), len(free_from))
         if k == len(free_from):
             slots.sizes.append(storage.size)

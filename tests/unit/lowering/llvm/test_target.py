@@ -130,6 +130,52 @@ def test_sizes_that_the_host_says_are_known_before_they_are_used(count: int) -> 
         np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
+GROWN = """module attributes {gcomp.ranges = {k = "0..", n = "0.."}} {
+func.func @main(%x: tensor<?xf32, ["n"]>, %c: tensor<1xi64>) -> tensor<?xf32, ["k + n"]> {
+  %s = "stablehlo.sort"(%x) <{dimension = 0 : i64, is_stable = false}> ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %l = stablehlo.compare LT, %a, %b : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    stablehlo.return %l : tensor<i1>
+  }) : (tensor<?xf32, ["n"]>) -> tensor<?xf32, ["n"]>
+  %r = stablehlo.reverse %s, dims = [0] : tensor<?xf32, ["n"]>
+  %h = "gcomp.host"(%c) <{function = "extents", config = {role = "a length"}}> :
+      (tensor<1xi64>) -> tensor<?x0xi1, ["k", "0"]>
+  %i = stablehlo.iota dim = 0 : tensor<?xf32, ["k"]>
+  %j = stablehlo.concatenate %i, %r, dim = 0 : (tensor<?xf32, ["k"]>, tensor<?xf32, ["n"]>) -> tensor<?xf32, ["k + n"]>
+  %t = "stablehlo.sort"(%j) <{dimension = 0 : i64, is_stable = false}> ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %l = stablehlo.compare LT, %a, %b : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    stablehlo.return %l : tensor<i1>
+  }) : (tensor<?xf32, ["k + n"]>) -> tensor<?xf32, ["k + n"]>
+  %o = stablehlo.reverse %t, dims = [0] : tensor<?xf32, ["k + n"]>
+  func.return %o : tensor<?xf32, ["k + n"]>
+}
+}"""
+
+
+@pytest.mark.parametrize("sizes", [(0, 0), (3, 5), (7, 0)])
+def test_memory_before_a_host_step_needs_no_size_that_it_finds(sizes: tuple[int, int]) -> None:
+    given = [np.sin(np.arange(sizes[0], dtype=np.float32)), np.array([sizes[1]], np.int64)]
+    found, expected = gcomp.compile(GROWN, target="cpu")(*given), interpret(Program.parse(GROWN), given)
+    assert np.array_equal(found[0], expected[0])
+
+
+def test_the_arena_of_a_wide_range_is_sized_by_the_call() -> None:
+    text = """func.func @main(%x: tensor<?x100xf32, ["n", "100"]>) -> tensor<?x100xf32, ["n", "100"]> {
+      %s = "stablehlo.sort"(%x) <{dimension = 0 : i64, is_stable = false}> ({
+      ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+        %l = stablehlo.compare LT, %a, %b : (tensor<f32>, tensor<f32>) -> tensor<i1>
+        stablehlo.return %l : tensor<i1>
+      }) : (tensor<?x100xf32, ["n", "100"]>) -> tensor<?x100xf32, ["n", "100"]>
+      %r = stablehlo.reverse %s, dims = [0] : tensor<?x100xf32, ["n", "100"]>
+      func.return %r : tensor<?x100xf32, ["n", "100"]>
+    }"""
+    model = gcomp.compile(text, target="cpu", dims={"n": "1..100000000000"})
+    x = np.arange(200, dtype=np.float32).reshape(2, 100)
+    assert np.array_equal(model(x)[0], x[::-1])
+    assert model.memory(n=2).temporary_bytes < 1 << 16
+
+
 def test_memory_that_addresses_do_not_reach_is_refused_with_its_bytes() -> None:
     kind = f"tensor<{1 << 30}x{1 << 30}xf32>"
     folded = "%t = stablehlo.reduce(%s init: %z) applies stablehlo.add across dimensions = [0, 1]"
