@@ -134,8 +134,9 @@ def _columns_in_panels(launch: LaunchOp, op: Contraction, space: Space, ranges: 
     rows, columns = _sums(space.extents[ROW], space.extents[COLUMN], lanes, _panel(op))
     wide = isinstance(op, hlo.ConvolutionOp) and len(terms_of(op)) > 1
     runs = isinstance(op, hlo.ConvolutionOp) and wide and _has_runs(op)
-    run = product([terms_of(op)[0], *(terms_of(op)[-1:] if runs else ())])
-    extent = floordiv(run, word) if wide else space.extents[TERM]
+    extent = space.extents[TERM]
+    if wide:
+        extent = floordiv(product([terms_of(op)[0], *(terms_of(op)[-1:] if runs else ())]), word)
     if (
         isinstance(op, hlo.ConvolutionOp)
         and runs

@@ -33,6 +33,7 @@ from gcomp.reference.interpreter import interpret
 from gcomp.runtime.cpu.variants import VARIANTS, Variant, runs
 from gcomp.testing import emulated
 from gcomp.testing.machine import Kernels, run_here
+from gcomp.testing.tiles import as_kernel
 from tests.support.thinning import examples
 from tests.unit.lowering.llvm.test_printing import machine
 from tests.unit.lowering.triton.tiles import kernel
@@ -177,3 +178,11 @@ def test_all_products_by_packed_weights_are_of_words(name: str) -> None:
     text = launch_kernels(launch, program.ranges, 512, "vnni").kernels[0].text
     packed = not name.endswith("no words") and name != "features in no panels"
     assert ("vpdpbusd" in text) == packed
+
+
+def test_products_of_one_term_have_settings_too() -> None:
+    program = Program.empty([("x", tensor((1, 1), "f32"))])
+    (x,) = program.block.args
+    program.finish([("y", Builder(program).dot(x, x, DotDimensions((), (), (1,), (1,))))])
+    launch = next(op for op in as_kernel(program, "matmul").ops() if isinstance(op, LaunchOp))
+    assert settings_for(launch, program.ranges, 512).get("rows", 0) == 1
