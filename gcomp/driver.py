@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from gcomp.collecting import rare_collections
 from gcomp.dims import DimSpec
@@ -56,7 +56,7 @@ def compile(
     executables: int | None = None,
     prepare: bool = True,
     mesh: MeshSpec | None = None,
-    shardings: Mapping[str, Any] | None = None,
+    shardings: Mapping[str, Any] | Literal["auto"] | None = None,
 ) -> Model:
     """Compile a model for a target.
 
@@ -76,7 +76,8 @@ def compile(
     kernels run again where that keeps it. `threads` and `executables` are as in `gcomp.load`. Without `prepare`, XLA is
     not started before the model is used, and compiles then, also where all sizes are known. `mesh` has the axes of a
     mesh of devices (`{"data": 2, "model": 4}`, or "data=2,model=4"), and `shardings` says how inputs, outputs and
-    weights lie on it: `{"x": "data,*", "w": (None, "model")}` (docs/guides/sharding.md). Raises GcompError.
+    weights lie on it: `{"x": "data,*", "w": (None, "model")}`, or "auto" for what a search finds to take the least
+    time (docs/guides/sharding.md). Raises GcompError.
     """
     return compile_with(
         source,

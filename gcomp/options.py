@@ -61,7 +61,7 @@ class Options:
     executables: int | None = None
     prepare: bool = True
     mesh: MeshSpec | None = None
-    shardings: Mapping[str, Any] | None = None
+    shardings: Mapping[str, Any] | Literal["auto"] | None = None
 
     def __post_init__(self) -> None:
         """Raises UsageError for what is no setting, and for what would say nothing."""
@@ -75,6 +75,10 @@ class Options:
             raise UsageError(
                 "verify_inputs say nothing where buckets pad what passes see",
                 fix='verify="full" holds the target to them',
+            )
+        if isinstance(self.shardings, str) and (self.shardings != "auto" or self.mesh is None):
+            raise UsageError(
+                f"shardings={self.shardings!r} says nothing", fix='give a mesh, and "auto" for what a search finds'
             )
         if self.pipeline is not None and self.memory_budget is not None:
             raise UsageError("a pipeline says itself what runs again", fix="write rematerialize{budget=...} into it")
@@ -134,7 +138,7 @@ _KINDS: Mapping[str, tuple[tuple[Any, ...], str]] = {
     "executables": ((int,), "a whole number"),
     "prepare": ((bool,), "True or False"),
     "mesh": ((str, Mapping, Mesh), "axes and their sizes, as in {'data': 2}"),
-    "shardings": ((Mapping,), "a dict of shardings by input, output or weight"),
+    "shardings": ((Mapping, str), "a dict of shardings by input, output or weight, or 'auto'"),
 }
 """Option -> what it may be, beside its default, and how that is said."""
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast, get_args
+from typing import TYPE_CHECKING, Annotated, Literal, cast, get_args
 
 import typer
 
@@ -101,6 +101,9 @@ def compile(
     ] = None,
     mesh: MeshOption = None,
     sharding: Shardings = None,
+    auto: Annotated[
+        bool, typer.Option("--auto", help="cut the model along --mesh as a search finds to take the least time")
+    ] = False,
 ) -> None:
     """Compile a model into one artifact."""
     source = source_of(model, dim, structure, constant, allow_links)
@@ -116,10 +119,16 @@ def compile(
         **source.keywords(), target=target, pipeline=pipeline, verify=cast(Verify, verify), verify_inputs=given,
         donate=donate or [], fetch=fetch or None, checks=split_list(check), tuned=tuned, memory_budget=memory_budget,
         reproducer=output.with_suffix(".crash.mlir"), prepare=False,
-        mesh=mesh, shardings=pairs(sharding, "--sharding") if sharding else None,
+        mesh=mesh, shardings=_shardings(sharding, auto=auto),
     )  # fmt: skip
     chosen, tables = buckets_of(found, model, target, source)
     _write(model, output, replace(options, buckets=chosen or None), _Shown(timing, print_ir_after_change, emit, tables))
+
+
+def _shardings(given: list[str] | None, *, auto: bool) -> Mapping[str, str] | Literal["auto"] | None:
+    if auto and given:
+        raise UsageError("--auto finds what --sharding says", fix="give one of them")
+    return "auto" if auto else pairs(given, "--sharding") if given else None
 
 
 @record

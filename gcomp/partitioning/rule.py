@@ -80,6 +80,12 @@ class ShardingRule:
         for t, dims in enumerate(self.tensors):
             yield from ((t, d) for d, factors in enumerate(dims) if factor in factors)
 
+    def is_cuttable(self, factor: int) -> bool:
+        """Whether parts along a factor need nothing else, and all dimensions that have it have it as the major one."""
+        found = self.factors[factor]
+        own = found.kind in LOCAL and found.combine != "body"
+        return own and all(self.tensors[t][d][0] == factor for t, d in self.places(factor))
+
     def changed(self, factors: Mapping[int, Factor]) -> ShardingRule:
         """The rule with other factors at these positions."""
         return replace(self, factors=tuple([factors.get(i, f) for i, f in enumerate(self.factors)]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from gcomp.dims import Size, exact_div
 from gcomp.errors import UnsupportedError, UsageError, suggest
@@ -15,7 +15,7 @@ from gcomp.ir.program import Program
 from gcomp.options import Options
 from gcomp.runtime.engine import Ability
 from gcomp.sharding import Mesh, Sharding, check_sharding
-from gcomp.sharding.text import read_mesh, read_sharding, spec_of
+from gcomp.sharding.text import MeshSpec, read_mesh, read_sharding, spec_of
 from gcomp.stages.base import Stage
 from gcomp.targets.base import Target
 
@@ -28,8 +28,11 @@ class Placing(Stage):
 
     def before_passes(self, program: Program) -> None:
         """Raises UsageError for names, axes and sizes that do not fit, UnsupportedError for targets of one device."""
-        if self.options.mesh is not None or self.options.shardings:
-            self._place(program, self.options.shardings or {})
+        if self.options.shardings == "auto":
+            self.target.require(Ability.MESH)
+            self._search(program)
+        elif self.options.mesh is not None or self.options.shardings:
+            self._place(program, cast("Mapping[str, Any]", self.options.shardings or {}))
         if sdy.is_sharded(program.module):
             self.target.require(Ability.MESH)
             self._check(program)
@@ -49,6 +52,21 @@ class Placing(Stage):
             place(program, key, _read(key, spec, name, mesh, shapes[key]))
         _return_states(program)
 
+    def _search(self, program: Program) -> None:
+        """Cut the program as takes the least time, and write it for one device, which sends what the plan says."""
+        from gcomp.passes.manager import PassManager
+        from gcomp.passes.pipelines import TO_SHARDING
+        from gcomp.passes.registry import parse_pipeline
+
+        if sdy.is_sharded(program.module):
+            raise UsageError(
+                "the program has shardings already", why='shardings="auto" finds all of them', fix="leave it out"
+            )
+        assert self.options.mesh is not None
+        mesh = ",".join(f"{axis.name}={axis.size}" for axis in _read_mesh(self.options.mesh).axes)
+        self.options.report("search for shardings")
+        PassManager(parse_pipeline(f'{TO_SHARDING},shard{{mesh="{mesh}"}},partition')).run(program)
+
     def _mesh(self, program: Program) -> tuple[str, Mesh]:
         """The mesh's name in the program, and the mesh."""
         known = {n: m for n, m in sdy.meshes_of(program.module).items() if m.axes}
@@ -56,10 +74,7 @@ class Placing(Stage):
             if not known:
                 raise UsageError("shardings name axes of a mesh", why="no mesh was given", fix='mesh={"data": 2}')
             return next(iter(known.items()))
-        try:
-            mesh = read_mesh(self.options.mesh)
-        except ValueError as error:
-            raise UsageError("the mesh is not valid", why=str(error)) from None
+        mesh = _read_mesh(self.options.mesh)
         if known and mesh not in known.values():
             why = f"the program is for {next(iter(known.values())).text()}"
             raise UsageError(f"the mesh {mesh.text()} is not the program's", why=why, fix="leave the mesh out")
@@ -81,6 +96,13 @@ class Placing(Stage):
                     "a program for several devices does not print", where=where(op),
                     why="each device would print for itself", fix="compile it for one device to see what it prints",
                 )  # fmt: skip
+
+
+def _read_mesh(given: MeshSpec) -> Mesh:
+    try:
+        return read_mesh(given)
+    except ValueError as error:
+        raise UsageError("the mesh is not valid", why=str(error)) from None
 
 
 def _return_states(program: Program) -> None:

@@ -34,6 +34,7 @@ from gcomp.ir.types import dtype_text, static_shape, with_shape
 from gcomp.ir.walking import captures
 from gcomp.padding.reduction import NEUTRAL
 from gcomp.partitioning import LOCAL, Kind, ShardingRule
+from gcomp.partitioning.part import Part
 from gcomp.partitioning.rule import Mapped
 from gcomp.reference.contract import compare
 from gcomp.reference.interpreter import evaluate_op
@@ -263,15 +264,14 @@ class _Part:
     cut: Cut
     at: Mapping[int, int]
 
+    @property
+    def part(self) -> Part:
+        """The op's part, whichever it is."""
+        return Part(self.op, self.rule, self.cut)
+
     def shape(self, tensor: int) -> list[int]:
         """The shape of a tensor's part; results are counted after operands."""
-        value = (*self.op.operands, *self.op.results)[tensor]
-        dims = self.rule.tensors[tensor]
-        sizes = _digits(static_shape(value) or (), dims, self.rule)
-        return [
-            math.prod(s // self.cut.get(f, 1) for f, s in zip(own, digits, strict=True))
-            for own, digits in zip(dims, sizes, strict=True)
-        ]
+        return [int(str(size)) for size in self.part.shape(tensor)]
 
     def offset(self, tensor: int, dim: int) -> int:
         """The index of a part's first element."""
@@ -290,10 +290,10 @@ class _Part:
         """The results for the parts of these operands."""
         op, rule = cast(GraphOp, self.op), self.rule
         own = [part_of(a, dims, rule, self.cut, self.at) for a, dims in zip(args, rule.operands, strict=True)]
-        before, after = PREPARE.get(type(op), _unchanged)(self, own)
+        after = PREPARE.get(type(op), _unchanged)(self, own)
         count = len(op.operands)
         types = [with_shape(v.type, self.shape(t)) for t, v in enumerate((*op.operands, *op.results))]
-        properties = dict(op.properties) | {k: encode(k, v) for k, v in before.items()}
+        properties = dict(op.properties) | {k: encode(k, v) for k, v in self.part.properties().items()}
         part: GraphOp = type(op).create(
             operands=Block(arg_types=types[:count]).args, result_types=types[count:], properties=properties,
             regions=[region.clone() for region in op.regions],
@@ -303,8 +303,8 @@ class _Part:
         return [after(r) for r in results]
 
 
-Prepared = tuple[dict[str, Any], Callable[[Any], Any]]
-"""Properties that parts have others of, and what is done with the results."""
+Prepared = Callable[[Any], Any]
+"""What is done with the results."""
 
 
 def _same(result: Any) -> Any:
@@ -312,46 +312,16 @@ def _same(result: Any) -> Any:
 
 
 def _unchanged(part: _Part, args: list[Array]) -> Prepared:
-    return {}, _same
-
-
-def _slice(part: _Part, args: list[Array]) -> Prepared:
-    limits = [part.shape(0)[k] if part.is_cut(0, k) else n for k, n in enumerate(part.op.value("limit_indices"))]
-    return {"limit_indices": tuple(limits)}, _same
-
-
-def _dynamic_slice(part: _Part, args: list[Array]) -> Prepared:
-    return {"slice_sizes": tuple(part.shape(len(args)))}, _same
-
-
-def _broadcast(part: _Part, args: list[Array]) -> Prepared:
-    return {"broadcast_sizes": tuple(part.shape(1)[: len(part.op.value("broadcast_sizes"))])}, _same
+    return _same
 
 
 def _iota(part: _Part, args: list[Array]) -> Prepared:
     offset = part.offset(0, part.op.value("iota_dimension"))
-    return {}, lambda result: (result + np.asarray(offset).astype(result.dtype)).astype(result.dtype)
-
-
-def _convolution(part: _Part, args: list[Array]) -> Prepared:
-    n = part.op.dimensions
-    changed: dict[str, int] = {}
-    for name, dim in (
-        ("feature_group_count", n.input_feature_dimension),
-        ("batch_group_count", n.input_batch_dimension),
-    ):
-        groups: int = part.op.value(name)
-        if groups > 1:
-            changed[name] = groups // part.count(0, dim)
-    return changed, _same
+    return lambda result: (result + np.asarray(offset).astype(result.dtype)).astype(result.dtype)
 
 
 def _gather(part: _Part, args: list[Array]) -> Prepared:
     n: GatherDimensions = part.op.dimensions
-    sizes: list[int] = list(part.op.value("slice_sizes"))
-    kept = [k for k in range(len(sizes)) if k not in (*n.collapsed_slice_dims, *n.operand_batching_dims)]
-    for offset, k in zip(n.offset_dims, kept, strict=True):
-        sizes[k] = part.shape(2)[offset]
     inside: Array | None = None
     for k in (k for k in n.collapsed_slice_dims if part.is_cut(0, k)):
         own = part.shape(0)[k]
@@ -361,7 +331,7 @@ def _gather(part: _Part, args: list[Array]) -> Prepared:
         here = np.asarray((local >= 0) & (local < own), np.bool_)
         args[1] = view(np.clip(local, 0, own - 1).astype(args[1].dtype))
         inside = here if inside is None else inside & here
-    return {"slice_sizes": tuple(sizes)}, _same if inside is None else partial(_masked, inside, n.offset_dims)
+    return _same if inside is None else partial(_masked, inside, n.offset_dims)
 
 
 def _masked(inside: Array, offsets: Sequence[int], result: Array) -> Array:
@@ -399,16 +369,12 @@ def _scatter(part: _Part, args: list[Array]) -> Prepared:
         text = dtype_text(op.inputs[0].type)
         unit = NEUTRAL[COMMUTATIVE[f"stablehlo.{part.rule.factors[summed[0]].combine}"]](text)
         args[0] = np.full_like(args[0], np.asarray(unit).astype(dtype_of(text)))
-    return {}, _same
+    return _same
 
 
 PREPARE: dict[type[Operation], Callable[[_Part, list[Array]], Prepared]] = {
-    hlo.SliceOp: _slice,
-    hlo.DynamicSliceOp: _dynamic_slice,
-    hlo.BroadcastOp: _broadcast,
     hlo.IotaOp: _iota,
-    hlo.ConvolutionOp: _convolution,
     hlo.GatherOp: _gather,
     hlo.ScatterOp: _scatter,
 }
-"""Op class -> what a part of it has of its own: sizes among its properties, indices that count from its beginning."""
+"""Op class -> what is done with a part's operands and results: indices count from its beginning."""

@@ -12,6 +12,8 @@ from itertools import product
 from math import prod
 from typing import NamedTuple
 
+from gcomp.dims import Size
+from gcomp.partitioning.cuts import Cut, Move, Step, counts, steps
 from gcomp.partitioning.search.devices import Devices
 from gcomp.sharding import Axis, Mesh, Sharding
 
@@ -88,21 +90,41 @@ class Network:
         """Parts of so many bytes on each device, cut along another dimension than before."""
         return self._sent("all_to_all", axis, bytes, 1)
 
-    def _reshard(self, old: Layout, new: Layout, bytes: float) -> tuple[Sent, ...]:
-        """What is sent to get a tensor of so many bytes from one layout to another: what is cut further is cut first,
-        and what is gathered is gathered last."""
-        sent: list[Sent] = []
-        axes = [*zip(self.mesh.axes, old, new, strict=True)]
-        own = bytes / pieces(old, self.mesh)
-        own /= prod(a.size for a, before, after in axes if before == WHOLE and after != WHOLE)
-        for axis, before, after in axes:
-            if WHOLE not in (before, after) and before != after:
-                sent.append(self.all_to_all(axis, own))
-        for axis, before, after in axes:
-            if before != WHOLE and after == WHOLE:
-                own *= axis.size
-                sent.append(self.all_gather(axis, own))
-        return tuple(sent)
+    def permute(self, axes: Sequence[Axis], bytes: float) -> Sent:
+        """Parts of so many bytes on each device, sent whole to others along some axes."""
+        links = [self.devices.link_of(axis.name) for axis in axes]
+        time = bytes / min(link.bandwidth for link in links) + max(link.latency for link in links)
+        return Sent(Move.PERMUTE, "+".join(axis.name for axis in axes), round(bytes), time)
+
+    def moving(self, step: Step, before: Cut, bytes: float) -> Sent | None:
+        """What a step sends of parts that have so many bytes after it; None where it sends nothing."""
+        if step.move is Move.SLICE:
+            return None
+        if step.move is Move.PERMUTE:
+            turned = {a for old, new in zip(before, step.cut, strict=True) if old != new for a in new}
+            return self.permute([axis for axis in self.mesh.axes if axis.name in turned], bytes)
+        axis = next(axis for axis in self.mesh.axes if axis.name == step.axis)
+        return (self.all_gather if step.move is Move.ALL_GATHER else self.all_to_all)(axis, bytes)
+
+    def _reshard(self, old: Layout, new: Layout, shape: tuple[Size, ...], bytes: float) -> tuple[Sent, ...]:
+        """What is sent to get a tensor of so many bytes from one layout to another."""
+        cut, target = (cut_of_layout(layout, len(shape), self.mesh) for layout in (old, new))
+        return self.sent(cut, target, shape, bytes)
+
+    def sent(self, old: Cut, new: Cut, shape: tuple[Size, ...], bytes: float) -> tuple[Sent, ...]:
+        """What is sent to get a tensor of so many bytes from one cut to another."""
+        found: list[Sent | None] = []
+        cut = old
+        for step in steps(old, new, shape, self.mesh):
+            found.append(self.moving(step, cut, bytes / prod(counts(step.cut, self.mesh))))
+            cut = step.cut
+        return tuple([sent for sent in found if sent is not None])
+
+
+def cut_of_layout(layout: Layout, rank: int, mesh: Mesh) -> Cut:
+    """The cut of a tensor of a rank that lies so; axes of one device cut nothing."""
+    axes = [*zip(mesh.axes, layout, strict=True)]
+    return tuple([tuple([a.name for a, d in axes if d == dim and a.size > 1]) for dim in range(rank)])
 
 
 def seconds(sent: Sequence[Sent]) -> float:

@@ -63,7 +63,7 @@ class Plan:
     def sending(self, edge: Edge, wanted: Layout) -> tuple[Sent, ...]:
         """What brings a value into a layout."""
         given = edge.source.layout(self.choice(edge.source.node))
-        return self.problem.network.reshards(given, wanted, self.problem.nominal.bytes(edge.value))
+        return self.problem.sending(edge.value, given, wanted)
 
     @property
     def computing(self) -> float:
@@ -103,8 +103,7 @@ class Plan:
                 given = edge.source.layout(choice if edge.source.node is node else self.choice(edge.source.node))
                 wanted = edge.wanted(choice if edge.target is node else self.choice(edge.target))
                 sends.add((edge.value, given, wanted))
-        network, nominal = self.problem.network, self.problem.nominal
-        return total + sum(seconds(network.reshards(a, b, nominal.bytes(v))) for v, a, b in sends)
+        return total + sum(seconds(self.problem.sending(*each)) for each in sends)
 
     def memory(self, live: Sequence[SSAValue]) -> float:
         """Bytes of these values on each device."""

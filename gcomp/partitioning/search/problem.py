@@ -19,12 +19,14 @@ from gcomp.ir.families import POINTWISE
 from gcomp.ir.native import WeightOp
 from gcomp.ir.program import Program
 from gcomp.ir.types import is_tensor, rank_of, shape_of
-from gcomp.partitioning.search.layouts import WHOLE, Layout, Network, layouts_of, pieces
+from gcomp.ir.walking import inputs_of
+from gcomp.partitioning.search.layouts import WHOLE, Layout, Network, Sent, layouts_of, pieces
 from gcomp.partitioning.search.strategies import Strategy, strategies_of
 
 FOLLOWING = (*POINTWISE, hlo.TransposeOp, hlo.OptimizationBarrierOp, sdy.ShardingConstraintOp, sdy.ReshardOp)
-_MAKERS = (hlo.ConstantOp, hlo.IotaOp, chlo.ConstantOp)
-_KEEPERS = (*POINTWISE, hlo.BroadcastInDimOp, hlo.ReshapeOp, hlo.TransposeOp, hlo.SliceOp)
+MAKERS = (hlo.ConstantOp, hlo.IotaOp, chlo.ConstantOp)
+KEEPERS = (*POINTWISE, hlo.BroadcastInDimOp, hlo.ReshapeOp, hlo.TransposeOp, hlo.SliceOp)
+"""Ops that make constants, and those that make constants of constants: each device may compute any part."""
 
 
 @dataclass(eq=False)
@@ -78,7 +80,7 @@ class Edge:
     target: Node
     operand: int | Place
     user: Operation
-    """The op that takes it: the target's own, or one that follows it."""
+    """The op that takes it, as an operand or in its regions: the target's own, or one that follows it."""
 
     def wanted(self, choice: Strategy) -> Layout:
         """The layout that is needed where the target chooses so."""
@@ -143,12 +145,12 @@ class Problem:
             return
         node = Node(op.results[0], op, strategies_of(op, self.network, self.nominal))
         self._add(node, op.results)
-        for k, value in enumerate(op.operands):
+        for k, value in enumerate(inputs_of(op)):
             self._edge(value, node, k, op)
 
     def _is_made(self, op: Operation) -> bool:
         """Whether it is computed from constants alone, which have no place."""
-        return isinstance(op, _MAKERS) or (isinstance(op, _KEEPERS) and not any(v in self.places for v in op.operands))
+        return isinstance(op, MAKERS) or (isinstance(op, KEEPERS) and not any(v in self.places for v in op.operands))
 
     def _leader(self, op: Operation) -> SSAValue | None:
         """The operand that a result follows: the latest of its rank that an op gives, or an input."""
@@ -177,6 +179,10 @@ class Problem:
         source = self.places.get(value)
         if source is not None and rank_of(value):
             self.edges.append(Edge(value, source, node, operand, user))
+
+    def sending(self, value: SSAValue, given: Layout, wanted: Layout) -> tuple[Sent, ...]:
+        """What brings a value from one layout into another."""
+        return self.network.reshards(given, wanted, shape_of(value), self.nominal.bytes(value))
 
     # ---- memory ----
 

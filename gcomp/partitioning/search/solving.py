@@ -122,7 +122,7 @@ class Model:
         return flows
 
     def _sending(self, edge: Edge, given: Layout, wanted: Layout) -> float:
-        return seconds(self.problem.network.reshards(given, wanted, self.problem.nominal.bytes(edge.value)))
+        return seconds(self.problem.sending(edge.value, given, wanted))
 
     # ---- memory ----
 

@@ -8,6 +8,7 @@ added, all devices get the sum, or each a part of it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import product
 from math import prod
 
@@ -18,8 +19,9 @@ from gcomp.dtypes import bit_width
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.roles import Role, role_of
 from gcomp.ir.types import dtype_text, is_tensor, shape_of
+from gcomp.ir.walking import captures
 from gcomp.partitioning.rule import Kind, Mapped, ShardingRule
-from gcomp.partitioning.search.layouts import WHOLE, Layout, Network, Sent, divides, pieces
+from gcomp.partitioning.search.layouts import WHOLE, Layout, Network, Sent, cut_of_layout, divides, pieces
 from gcomp.partitioning.table import rule_of
 from gcomp.records import record
 
@@ -43,30 +45,27 @@ class Strategy:
 
 
 def strategies_of(op: Operation, network: Network, nominal: Nominal) -> list[Strategy]:
-    """All ways to cut an op, the uncut one first; those that another beats in all are left out."""
+    """All ways to cut an op, the uncut one first; those that another beats in all are left out. After its operands, an
+    op takes what its regions use from around it, whole."""
+    around = ((WHOLE,) * len(network.mesh.axes),) * len(captures(op))
+    found = _strategies(op, network, nominal)
+    return [replace(s, operands=(*s.operands, *around)) for s in found] if around else found
+
+
+def _strategies(op: Operation, network: Network, nominal: Nominal) -> list[Strategy]:
     rule = rule_of(op)
     whole = (WHOLE,) * len(network.mesh.axes)
     work = _work(op, network, nominal)
     if rule is None or not all(isinstance(s, int) for v in (*op.operands, *op.results) for s in _shape(v)):
         return [Strategy((whole,) * len(op.operands), (whole,) * len(op.results), work)]
     found: dict[tuple[tuple[Layout, ...], tuple[Layout, ...]], Strategy] = {}
-    for chosen in product((WHOLE, *_usable(rule)), repeat=len(whole)):
+    usable = [i for i in range(len(rule.factors)) if rule.is_cuttable(i)]
+    for chosen in product((WHOLE, *usable), repeat=len(whole)):
         for strategy in _cut(op, rule, chosen, network, work, nominal):
             key = strategy.operands, strategy.results
             if key not in found or strategy.seconds < found[key].seconds:
                 found[key] = strategy
     return [*found.values()]
-
-
-def _usable(rule: ShardingRule) -> list[int]:
-    """The factors that axes may cut: parts need nothing else, and all dimensions have them as the major one."""
-    return [
-        i
-        for i, factor in enumerate(rule.factors)
-        if factor.kind in (Kind.PASS_THROUGH, Kind.REDUCTION)
-        and factor.combine != "body"
-        and all(rule.tensors[t][d][0] == i for t, d in rule.places(i))
-    ]
 
 
 def _cut(
@@ -101,12 +100,20 @@ def _sums(
 ) -> tuple[Sent, ...]:  # fmt: skip
     """What combines parts of sums that lie so: axes that keep a part each come first, and leave less to send."""
     sent: list[Sent] = []
+    mesh = network.mesh
     for value, layout in zip(op.results, partial, strict=True):
         own = nominal.bytes(value) / pieces(layout, network.mesh)
+        cut = [*cut_of_layout(layout, len(shape_of(value)), mesh)]
         for k, dim in sorted(zip(summed, kept, strict=True), key=lambda pair: pair[1] == WHOLE):
-            axis = network.mesh.axes[k]
+            axis = mesh.axes[k]
+            if axis.size == 1:
+                continue
             sent.append((network.all_reduce if dim == WHOLE else network.reduce_scatter)(axis, own))
-            own /= 1 if dim == WHOLE else axis.size
+            if dim != WHOLE:
+                own /= axis.size
+                cut[dim] = (*cut[dim], axis.name)
+        in_order = tuple([tuple([a for a in mesh.names if a in axes]) for axes in cut])
+        sent += network.sent(tuple(cut), in_order, shape_of(value), nominal.bytes(value))
     return tuple(sent)
 
 

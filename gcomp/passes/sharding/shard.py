@@ -18,6 +18,7 @@ from gcomp.ir.types import is_tensor, rank_of
 from gcomp.partitioning.search.devices import devices_named, mesh_named
 from gcomp.partitioning.search.layouts import Layout, sharding_of
 from gcomp.partitioning.search.planning import GAP, LIMIT, Plan, plan_of
+from gcomp.partitioning.search.problem import Edge
 from gcomp.passes.base import Pass, PassContext
 from gcomp.sharding import Sharding
 
@@ -73,18 +74,33 @@ def _constrain(plan: Plan, name: str) -> None:
     """Where a value is taken in another layout than it lies in, a constraint before its first such user."""
     mesh = plan.problem.network.mesh
     order = {op: i for i, op in enumerate(plan.problem.program.block.ops)}
-    users: dict[tuple[SSAValue, Layout], list[Operation]] = {}
+    taken: dict[tuple[SSAValue, Layout], list[Edge]] = {}
     for edge in plan.problem.edges:
         wanted = edge.wanted(plan.choice(edge.target))
         if wanted != plan.layout(edge.value):
-            users.setdefault((edge.value, wanted), []).append(edge.user)
-    for (value, wanted), ops in users.items():
-        first = min(ops, key=order.__getitem__)
+            taken.setdefault((edge.value, wanted), []).append(edge)
+    for (value, wanted), edges in taken.items():
+        first = min((edge.user for edge in edges), key=order.__getitem__)
         sharding = sdy.ShardingAttr(sharding_of(wanted, rank_of(value), mesh, name))
         placed = sdy.ShardingConstraintOp.of(value, types=(value.type,), sharding=sharding, location=first.location)
         assert first.parent is not None
         first.parent.insert_op_before(placed, first)
-        for op in ops:
-            for i, operand in enumerate(op.operands):
-                if operand is value:
-                    op.operands[i] = placed.result
+        for edge in edges:
+            _take(edge, placed.result)
+
+
+def _take(edge: Edge, placed: SSAValue) -> None:
+    """Let a user take a value where it is placed for it: as one operand, or in its regions, or wherever it follows."""
+    user, at = edge.user, edge.operand
+    if isinstance(at, int) and at < len(user.operands):
+        user.operands[at] = placed
+    elif isinstance(at, int):
+        edge.value.replace_uses_with_if(placed, lambda use: use.operation is not user and _is_in(use.operation, user))
+    else:
+        edge.value.replace_uses_with_if(placed, lambda use: use.operation is user)
+
+
+def _is_in(op: Operation | None, around: Operation) -> bool:
+    while op is not None and op is not around:
+        op = op.parent_op()
+    return op is around

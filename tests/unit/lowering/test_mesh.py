@@ -96,6 +96,23 @@ def test_shardings_by_name(tmp_path: Path) -> None:
     assert bytes_of["one"] == (64 * 16 + 16 * 32 + 32 * 8) * 4
 
 
+def searched(mesh: str) -> tuple[Array, str, str]:
+    """By shardings that a search finds, with few rows; the text that XLA gets, and what each device runs."""
+    model = gcomp.compile(network(), target="xla:cpu", mesh=mesh, shardings="auto", dims={"n": 2})
+    partitioned: str = model._executor.partitioned({})  # pyright: ignore
+    return np.asarray(model(batch(2))[0]), model.text(), partitioned
+
+
+@pytest.mark.parametrize("mesh", ["data=4,model=2", "model=8"])
+def test_shardings_that_are_found(mesh: str) -> None:
+    """XLA sends what the text says, and no more."""
+    result, text, partitioned = on_devices(searched, mesh)
+    close(result, np.asarray(gcomp.compile(network(), target="xla:cpu")(batch(2))[0]))
+    for stated, sent in (("all_reduce", "all-reduce"), ("all_gather", "all-gather"), ("all_to_all", "all-to-all")):
+        assert text.count(f'"stablehlo.{stated}"') == partitioned.count(f" {sent}(")
+    assert "sdy.manual_computation" in text
+
+
 def trained(file: str | None) -> tuple[list[float], dict[str, Array], int]:
     """Losses of five steps of AdamW, the last two after the state was saved and loaded; the state; bytes of a call."""
     options: dict[str, Any] = {} if file is None else {"mesh": "data=4,model=2", "shardings": TRAINED}
@@ -224,6 +241,8 @@ def test_weights_are_read_inside_of_computations() -> None:
     [
         ({"mesh": "data=2"}, "nothing says how arrays lie"),
         ({"shardings": {"x": "data"}}, "no mesh was given"),
+        ({"shardings": "auto"}, "give a mesh"),
+        ({"mesh": "data=2", "shardings": "data"}, "shardings='data' says nothing"),
         ({"mesh": "data", "shardings": {"x": "data"}}, "is not a mesh"),
         ({"mesh": {"data": 0}, "shardings": {"x": "data"}}, "is not a mesh"),
         ({"mesh": {"data": 2}, "shardings": {"z": "data"}}, "no input, output or weight 'z'"),
