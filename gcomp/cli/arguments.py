@@ -70,6 +70,12 @@ Shardings = Annotated[
         "--sharding", metavar="NAME=AXES", help="cut an input, output or weight along axes of the mesh, as in x=data,*"
     ),
 ]
+Automatic = Annotated[
+    bool, typer.Option("--auto", help="cut the model along --mesh as a search finds to take the least time")
+]
+Tuned = Annotated[
+    Path | None, typer.Option(metavar="FILE.json", help="take the configurations that gcomp tune found the fastest")
+]
 NoNative = Annotated[
     bool, typer.Option("--no-native", help="refuse an artifact that holds machine code: it does what its maker wanted")
 ]

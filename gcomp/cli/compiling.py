@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, cast, get_args
 import typer
 
 from gcomp.cli.arguments import (
+    Automatic,
     Checks,
     Constants,
     Dims,
@@ -23,6 +24,7 @@ from gcomp.cli.arguments import (
     Structures,
     Target,
     TimingOption,
+    Tuned,
 )
 from gcomp.cli.emitting import check_emitted
 from gcomp.cli.emitting import emit as emit_files
@@ -92,18 +94,14 @@ def compile(
     bucket_cost: Annotated[
         str, typer.Option(metavar="linear|flops", help="what a size costs: the size, or what the target counts")
     ] = "linear",
-    tuned: Annotated[
-        Path | None, typer.Option(metavar="FILE.json", help="take the configurations that gcomp tune found the fastest")
-    ] = None,
+    tuned: Tuned = None,
     memory_budget: Annotated[
         str | None,
         typer.Option(metavar="BYTES", help="run kernels again where that keeps the plan's memory within, as in 2GiB"),
     ] = None,
     mesh: MeshOption = None,
     sharding: Shardings = None,
-    auto: Annotated[
-        bool, typer.Option("--auto", help="cut the model along --mesh as a search finds to take the least time")
-    ] = False,
+    auto: Automatic = False,
 ) -> None:
     """Compile a model into one artifact."""
     source = source_of(model, dim, structure, constant, allow_links)
