@@ -289,8 +289,8 @@ def fuzz(
     what the reference does, within its class, and on cpu have the very bits of its tile programs; with --pass, these
     passes come before its own. Failures of the same fingerprint are one; each is reduced, and written with the inputs
     that show it. Exit status 1 if anything failed.
-    --what is passes, frontend, autodiff, padding, memory, indexing, fusion, tile, printed, machine, runtime or
-    processor, each with a judge of its own. --about and --changed look at many programs, and judge those whose
+    --what is passes, frontend, autodiff, padding, memory, indexing, fusion, tile, printed, machine, runtime, processor
+    or mesh, each with a judge of its own. --about and --changed look at many programs, and judge those whose
     transformation runs the lines, with near misses of these; where nothing else is named, the file says what is tried.
     Exit status 1 if none runs them.
     """

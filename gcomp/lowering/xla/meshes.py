@@ -6,16 +6,18 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
+from gcomp.dtypes import bit_width
 from gcomp.errors import UnsupportedError
 from gcomp.ir import sdy
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
 from gcomp.ir.native import WeightOp
 from gcomp.ir.program import Program
-from gcomp.ir.types import rank_of
+from gcomp.ir.types import dtype_text, rank_of
 from gcomp.runtime.plan import MeshAxis
 from gcomp.sharding import Sharding
 
+_INDEX_BITS = 32
 _SCOPES = (FuncOp, hlo.IfOp, hlo.CaseOp, hlo.WhileOp, sdy.ManualComputationOp)
 """Ops whose regions hold values that may lie anywhere; bodies of folds are said by what they apply."""
 
@@ -47,6 +49,19 @@ def constrain(program: Program) -> None:
                 constraint = b.emit(sdy.ShardingConstraintOp, result, sharding=sdy.ShardingAttr(sharding))
                 for use in uses:
                     use.operation.operands[use.index] = constraint
+
+
+def widen_indices(program: Program) -> None:
+    """Let lookups and updates take indices of 32 bits where they are narrower: XLA's partitioner ends the process
+    otherwise ("Unsupported indices type")."""
+    for op in list(program.ops()):
+        if not isinstance(op, hlo.GatherOp | hlo.ScatterOp):
+            continue
+        at = 1 if isinstance(op, hlo.GatherOp) else len(op.inputs)
+        text = dtype_text(op.operands[at].type)
+        if bit_width(text) < _INDEX_BITS:
+            b = Builder(program, InsertPoint.before(op))
+            op.operands[at] = b.convert(op.operands[at], "ui32" if text.startswith("ui") else "i32")
 
 
 def carry_weights(program: Program) -> None:

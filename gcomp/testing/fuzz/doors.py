@@ -35,6 +35,7 @@ _MODULES = {
     "machine": ("machine", "MachineDoor"),
     "runtime": ("runtime", "Runtime"),
     "processor": ("processor", "Processor"),
+    "mesh": ("mesh", "OnMesh"),
 }
 """Name -> its module and its class: loaded when it is asked for. A frontend alone is a part of `frontend`."""
 
@@ -54,6 +55,7 @@ OF_FOLDERS: Mapping[str, str] = {
     "frontends/onnx": "--what onnx",
     "frontends/jaxpr": "--what jaxpr", "frontends/fx": "--what torch", "runtime": "--what runtime",
     "runtime/cpu": "--what processor", "targets": "--what processor",
+    "partitioning": "--what mesh", "passes/sharding": "--what mesh",
 }  # fmt: skip
 """What judges the folders (and some files) of gcomp that transform: the option of `gcomp fuzz`, where none is given."""
 

@@ -174,6 +174,8 @@ class Growth:
         self.of_constants = False
         """Whether operands are to be constants more often, since a pass asks for them."""
         self.most = MOST_ELEMENTS
+        self.preferred: Sequence[int] = ()
+        """Sizes that are to be taken more often than others."""
         self.depth = 0
         self.sealed: bool = False
         """Whether ops go into a function of their own, which cannot use inputs of the program."""
@@ -271,6 +273,8 @@ class Growth:
         shape: list[Size] = []
         for _ in range(rank):
             size: Size = _SIZES[choices.weighted(_SIZE_TOTALS)]
+            if self.preferred and choices.flag(0.7):
+                size = choices.chosen(self.preferred)
             if self.symbols and not static and choices.flag(0.4):
                 size = self.symbolic_size()
             elif self.most > MOST_ELEMENTS and choices.flag(0.3):

@@ -82,9 +82,11 @@ def seeded_program(seed: int, size: int = 15) -> Program:
     return random_program(Seeded(seed), size)
 
 
-def grow(choices: Choices, size: int, *, verify: bool = False, symbolic: float | None = None) -> Growth:
+def grow(
+    choices: Choices, size: int, *, verify: bool = False, symbolic: float | None = None, sizes: Sequence[int] = ()
+) -> Growth:
     """A finished growth: the program, and the steps that made it."""
-    growth = start_growth(choices, size, symbolic=symbolic)
+    growth = start_growth(choices, size, symbolic=symbolic, sizes=sizes)
     while growth.b.made < size and choices.span(lambda: choices.more() and growth.take(nested=True)):
         pass
     finish(growth)
@@ -94,11 +96,14 @@ def grow(choices: Choices, size: int, *, verify: bool = False, symbolic: float |
 
 
 def start_growth(
-    choices: Choices, size: int, palette: Sequence[str] | None = None, *, symbolic: float | None = None
-) -> Growth:
-    """A growth with its palette (or the one that is given), its symbols (with a probability) and its first input."""
+    choices: Choices, size: int, palette: Sequence[str] | None = None, *, symbolic: float | None = None,
+    sizes: Sequence[int] = (),
+) -> Growth:  # fmt: skip
+    """A growth with its palette (or the one that is given), its symbols (with a probability) and its first input. Most
+    of its sizes are among `sizes`, where there are any."""
     program = _empty()
     growth = Growth(program, choices, size, palette or _PALETTES[choices.weighted(_palette_totals())])
+    growth.preferred = sizes
     if choices.flag(_LARGE):
         growth.most = MANY_ELEMENTS
     if choices.flag(_SYMBOLIC if symbolic is None else symbolic):

@@ -1,0 +1,95 @@
+"""The judge of programs for several devices: what it generates runs, and what is wrong is found."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from gcomp.ir import stablehlo as hlo
+from gcomp.ir.program import Program
+from gcomp.partitioning.exchange import Exchange
+from gcomp.partitioning.local import Local
+from gcomp.testing.fuzz.coverage import Coverage
+from gcomp.testing.fuzz.mesh import COLLECTIVES, OnMesh
+from gcomp.testing.generate.choices import Seeded
+from gcomp.testing.generate.sharded import sharded_program
+
+LOCKSTEP = [n for n in range(90) if "xla" not in OnMesh().topic(n)]
+
+
+def failures(numbers: list[int], size: int = 8) -> tuple[Counter[Any], Coverage]:
+    door, coverage, found = OnMesh(), Coverage(), Counter[Any]()
+    for number in numbers:
+        failure = door.attempt(number, size, coverage)
+        if failure is not None:
+            found[failure.key[1]] += 1
+    return found, coverage
+
+
+def test_programs_verify_and_use_all_collectives() -> None:
+    seen: Counter[str] = Counter()
+    for number in range(200):
+        program = sharded_program(Seeded(number), 4)
+        program.verify("as generated")
+        if number < 20:
+            assert Program.parse(program.text()).text() == program.text()
+        seen.update(op.name for op in program.ops())
+    assert {f"stablehlo.{name}" for name in COLLECTIVES} <= {*seen}, seen
+    assert seen["sdy.sharding_constraint"] > 10
+
+
+def test_parts_compute_what_the_whole_does() -> None:
+    found, coverage = failures(LOCKSTEP[:60])
+    assert not found
+    assert coverage.unsupported.total() < 10, "most programs are cut evenly"
+
+
+def wrong_reduction(self: Exchange, value: Any, combine: str, axis: str) -> Any:
+    return value
+
+
+def wrong_place(self: Exchange, axes: Any) -> Any:
+    return self.b.constant(0, "i64")
+
+
+def wrong_iota(self: Local, tensor: int, dim: int) -> Any:
+    return self.exchange.b.constant(0, "i64")
+
+
+@pytest.mark.parametrize(
+    ("of", "name", "wrong"),
+    [(Exchange, "all_reduce", wrong_reduction), (Exchange, "place", wrong_place), (Local, "offset", wrong_iota)],
+    ids=["sums that are not added", "the first part for all", "places that do not count"],
+)
+def test_wrong_twins_are_found(of: type, name: str, wrong: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    programs = {number: OnMesh().program(number, 8) for number in LOCKSTEP}
+    monkeypatch.setattr(OnMesh, "program", lambda self, number, size: programs[number].clone())
+    monkeypatch.setattr(of, name, wrong)
+    found, _ = failures(LOCKSTEP)
+    assert found
+
+
+@pytest.mark.slow
+def test_xla_computes_what_the_reference_does() -> None:
+    found, _ = failures([6, 13, 20, 27])
+    assert not found
+
+
+NARROW = """sdy.mesh @mesh = <["a"=2]>
+func.func @main(%x: tensor<4x2xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a"}, {}]>}, %i: tensor<3x1xi16>) -> tensor<3x2xf32> {
+  %0 = "stablehlo.gather"(%x, %i) <{dimension_numbers = #stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [0],
+    start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1, 2>, indices_are_sorted = false}>
+    : (tensor<4x2xf32>, tensor<3x1xi16>) -> tensor<3x2xf32>
+  return %0 : tensor<3x2xf32>
+}"""  # noqa: E501
+
+
+def test_narrow_indices_are_widened_for_xla() -> None:
+    """XLA's partitioner ends the process for indices of 16 bits."""
+    from gcomp.lowering.xla.lower import lower
+
+    text = next(iter(lower(Program.parse(NARROW)).texts.values()))
+    assert "tensor<3x1xi32>" in text and hlo.ConvertOp.name in text
