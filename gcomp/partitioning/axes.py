@@ -30,7 +30,8 @@ class Part(NamedTuple):
 
     def overlaps(self, other: Part) -> bool:
         """Whether two parts have a part in common."""
-        return self.name == other.name and self.before < other.after and other.before < self.after
+        own = self.before < other.after and other.before < self.after
+        return self.name == other.name and (own or self == other)  # an axis of one device has no part
 
     def contains(self, other: Part) -> bool:
         """Whether the other is a part of this one."""

@@ -16,6 +16,7 @@ from xdsl.ir import Operation, Region, SSAValue
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.attributes import encode
 from gcomp.ir.builder import Builder, identity
+from gcomp.ir.elements import ElementsAttr
 from gcomp.ir.op import GraphOp
 from gcomp.ir.sdy import SHARDING
 from gcomp.ir.stablehlo.reduction import COMMUTATIVE
@@ -131,10 +132,36 @@ def _scatter(local: Local, given: list[SSAValue]) -> Finish:
     return _same
 
 
+def _reduce(local: Local, given: list[SSAValue]) -> Finish:
+    """One device begins with the init value, where it counts as often as it is folded; the others with what changes
+    nothing."""
+    b, count = local.exchange.b, len(local.op.inputs)
+    axes = [axis for axis, f in local.chosen.items() if local.rule.factors[f].kind is Kind.REDUCTION]
+    combine = local.rule.factors[local.chosen[axes[0]]].combine if axes else None
+    if combine in _COUNTING:
+        unit = identity(COMMUTATIVE[f"stablehlo.{combine}"], dtype_text(given[count].type))
+        if not _is(local.op.operands[count], unit):
+            first = _less(b, local.exchange.place(axes), 1)
+            given[count] = b.select(first, given[count], b.full_like(given[count], unit))
+    return _same
+
+
+_COUNTING = frozenset({"add", "multiply", "xor"})
+"""Reducers of which it matters how often they take a value."""
+
+
+def _is(value: SSAValue, number: Any) -> bool:
+    """Whether a value is a constant of this number."""
+    op = value.owner
+    data = op.properties.get("value") if isinstance(op, hlo.ConstantOp) else None
+    return isinstance(data, ElementsAttr) and data.is_splat and bool(data.splat() == number)
+
+
 _ROWS: dict[type[Operation], Callable[[Local, list[SSAValue]], Finish]] = {
     hlo.IotaOp: _iota,
     hlo.GatherOp: _gather,
     hlo.ScatterOp: _scatter,
+    hlo.ReduceOp: _reduce,
 }
 """Op class -> what is done with the operands of a part, and with its results."""
 

@@ -14,7 +14,14 @@ from gcomp.ir.locations import where
 from gcomp.ir.program import Program
 from gcomp.lowering.signatures import check_entry, host_step, match_donations, plan_value, signature_of
 from gcomp.lowering.xla.export import export
-from gcomp.lowering.xla.meshes import carry_weights, constrain, mesh_of_program, widen_indices
+from gcomp.lowering.xla.meshes import (
+    carry_weights,
+    clamp_updates,
+    constrain,
+    mesh_of_program,
+    refuse_narrow,
+    widen_indices,
+)
 from gcomp.lowering.xla.options import options_for
 from gcomp.lowering.xla.segments import Part, cut
 from gcomp.lowering.xla.survey import survey
@@ -33,6 +40,8 @@ def lower(program: Program, target: str = "xla:cpu", options: dict[str, Json] | 
     if mesh:
         program = program.clone()
         constrain(program)
+        refuse_narrow(program)
+        clamp_updates(program)
         widen_indices(program)
         carry_weights(program)
     steps = cut(program)

@@ -11,9 +11,10 @@ from gcomp.errors import UnsupportedError
 from gcomp.ir import sdy
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
+from gcomp.ir.locations import where
 from gcomp.ir.native import WeightOp
 from gcomp.ir.program import Program
-from gcomp.ir.types import dtype_text, rank_of
+from gcomp.ir.types import dtype_text, is_tensor, rank_of, shape_of
 from gcomp.runtime.plan import MeshAxis
 from gcomp.sharding import Sharding
 
@@ -49,6 +50,29 @@ def constrain(program: Program) -> None:
                 constraint = b.emit(sdy.ShardingConstraintOp, result, sharding=sdy.ShardingAttr(sharding))
                 for use in uses:
                     use.operation.operands[use.index] = constraint
+
+
+def refuse_narrow(program: Program) -> None:
+    """Raises UnsupportedError for integers of 2 bits: XLA's all-gather of them is wrong, its sums do not compile."""
+    for op in program.ops():
+        if any(is_tensor(v.type) and dtype_text(v.type) in ("i2", "ui2") for v in (*op.operands, *op.results)):
+            raise UnsupportedError(
+                "A program for several devices has integers of 2 bits.", where=where(op),
+                why="XLA does not send them between devices.", fix="Convert them to 8 bits.",
+            )  # fmt: skip
+
+
+def clamp_updates(program: Program) -> None:
+    """Clamp where updates begin: XLA's partitioner leaves updates out that begin outside, and the whole op moves in."""
+    for op in list(program.ops()):
+        if not isinstance(op, hlo.DynamicUpdateSliceOp):
+            continue
+        b = Builder(program, InsertPoint.before(op))
+        sizes = zip(shape_of(op.operands[0]), shape_of(op.operands[1]), strict=True)
+        for k, (whole, part) in enumerate(sizes, start=2):
+            start = b.convert(op.operands[k], "i64")
+            last = b.convert(b.dim(whole - part), "i64")
+            op.operands[k] = b.maximum(b.minimum(start, last), b.constant(0, "i64"))
 
 
 def widen_indices(program: Program) -> None:

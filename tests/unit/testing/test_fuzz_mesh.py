@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 from gcomp.ir import stablehlo as hlo
@@ -13,6 +14,7 @@ from gcomp.ir.program import Program
 from gcomp.partitioning.exchange import Exchange
 from gcomp.partitioning.local import Local
 from gcomp.testing.fuzz.coverage import Coverage
+from gcomp.testing.fuzz.door import Seen
 from gcomp.testing.fuzz.mesh import COLLECTIVES, OnMesh
 from gcomp.testing.generate.choices import Seeded
 from gcomp.testing.generate.sharded import sharded_program
@@ -76,6 +78,50 @@ def test_wrong_twins_are_found(of: type, name: str, wrong: Callable[..., Any], m
 def test_xla_computes_what_the_reference_does() -> None:
     found, _ = failures([6, 13, 20, 27])
     assert not found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("axis", ["a", "b"])
+@pytest.mark.parametrize("at", [-3, 5, 200])
+def test_updates_that_begin_outside_move_in(axis: str, at: int) -> None:
+    """XLA's partitioner leaves them out."""
+    cut = '{"a"}, {}' if axis == "a" else '{}, {"a"}'
+    size = "1x4" if axis == "a" else "4x1"
+    placed = f"{{sdy.sharding = #sdy.sharding<@mesh, [{cut}]>}}"
+    program = Program.parse(f"""sdy.mesh @mesh = <["a"=2]>
+    func.func @main(%x: tensor<4x4xi32> {placed}, %u: tensor<{size}xi32>, %i: tensor<i64>)
+        -> (tensor<4x4xi32> {placed}) {{
+      %0 = stablehlo.dynamic_update_slice %x, %u, %i, %i
+        : (tensor<4x4xi32>, tensor<{size}xi32>, tensor<i64>, tensor<i64>) -> tensor<4x4xi32>
+      return %0 : tensor<4x4xi32>
+    }}""")
+    update = np.full([int(n) for n in size.split("x")], -1, np.int32)
+    assert OnMesh()._by_xla(program, [], [np.zeros((4, 4), np.int32), update, np.int64(at)]) is None  # pyright: ignore
+
+
+REPEATED = """sdy.mesh @mesh = <["a"=2]>
+func.func @main(%x: tensor<4x6xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a"}, {}]>}, %i: tensor<f32>) -> tensor<6xf32> {
+  %0 = stablehlo.reduce(%x init: %i) applies stablehlo.multiply across dimensions = [0] : (tensor<4x6xf32>, tensor<f32>) -> tensor<6xf32>
+  return %0 : tensor<6xf32>
+}"""  # noqa: E501
+
+
+def test_init_values_are_taken_once() -> None:
+    """Each device folds its part; one of them begins with the init value."""
+    door, x = OnMesh(), np.full((4, 6), 2, np.float32)
+    assert door.judge(Program.parse(REPEATED), [x, np.float32(3)], 0, Seen()) is None
+
+
+def test_axes_of_one_device_cut_once() -> None:
+    """They have no parts, and still cut one dimension of a value alone."""
+    program = Program.parse("""sdy.mesh @mesh = <["a"=1, "b"=2]>
+    func.func @main(%x: tensor<8x4x1xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"b"}, {}, {"a"}]>})
+        -> tensor<8x4x1xf32> {
+      %0 = stablehlo.negate %x : tensor<8x4x1xf32>
+      %1 = stablehlo.abs %0 {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"a"}, {"b"}, {}]>]>} : tensor<8x4x1xf32>
+      return %1 : tensor<8x4x1xf32>
+    }""")
+    assert OnMesh().judge(program, [np.ones((8, 4, 1), np.float32)], 1, Seen()) is None
 
 
 NARROW = """sdy.mesh @mesh = <["a"=2]>
