@@ -17,6 +17,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 
 from gcomp.dtypes import bit_width, is_complex, is_float, text_of
+from gcomp.ir import sdy
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import identity
 from gcomp.ir.stablehlo.reduction import applied_op
@@ -288,6 +289,17 @@ def _windows_not_last(op: Operation, args: Sequence[Value], results: Sequence[Va
     return not last and any(sizes.get(d, 1) > 1 for d in numbers.scatter_dims_to_operand_dims)
 
 
+def _nan_in_parts(op: Operation, args: Sequence[Value], results: Sequence[Value]) -> bool:
+    """Whether devices look for the greatest or the least among numbers of which some are NaN."""
+    applied = applied_op(cast(hlo.ReduceOp, op).body)
+    if applied not in (hlo.MaximumOp, hlo.MinimumOp) or not any_of(args, np.isnan):
+        return False
+    module: Operation = op
+    while (around := module.parent_op()) is not None:
+        module = around
+    return sdy.is_sharded(module)
+
+
 def _partly_outside(op: Operation, args: Sequence[Value], results: Sequence[Value]) -> bool:
     """Whether a window of updates of more than one element starts outside, or where it does not fit."""
     scatter = cast(hlo.ScatterOp, op)
@@ -314,6 +326,10 @@ DEVIATIONS: tuple[Deviation, ...] = (
         "fold order",
         "StableHLO leaves the order of a fold open, and how often its initial value is taken",
         frozenset(("reduce", "reduce_window")), _everywhere(_no_monoid),
+    ),
+    Deviation(
+        "NaN between devices", "the greatest and the least of what devices have is found without their NaN",
+        frozenset(("reduce",)), _everywhere(_nan_in_parts),
     ),
     Deviation(
         "selection order", "it is open in which order elements of a window are compared, and windows scattered",

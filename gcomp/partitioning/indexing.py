@@ -3,9 +3,10 @@ up those that it has."""
 
 from __future__ import annotations
 
+from gcomp.dtypes import is_complex
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.stablehlo.reduction import applied_op
-from gcomp.ir.types import BOOL, element_of
+from gcomp.ir.types import BOOL, dtype_text, element_of
 from gcomp.partitioning.derive import Draft
 from gcomp.partitioning.rule import Kind
 from gcomp.partitioning.table import rules
@@ -47,6 +48,8 @@ def scatter(op: hlo.ScatterOp, draft: Draft) -> None:
     scattered = [k for k in range(len(draft.shapes[updates[0]])) if k not in window]
     axes = [j for j in range(len(draft.shapes[count])) if j != n.index_vector_dim]
     applied = applied_op(op.update_computation)
+    if applied is hlo.MultiplyOp and is_complex(dtype_text(op.inputs[0].type)):
+        applied = None  # a product with 1 makes NaN of what is infinite in one part
     for axis, dim in zip(axes, scattered, strict=True):
         if axis not in n.scatter_indices_batching_dims and applied is not None and count == 1:
             combine = applied.name.partition(".")[2]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from gcomp.dtypes import is_complex
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.stablehlo.reduction import applied_op
+from gcomp.ir.types import dtype_text
 from gcomp.partitioning.derive import Draft
 from gcomp.partitioning.rule import Kind
 from gcomp.partitioning.table import rules
@@ -11,8 +13,12 @@ from gcomp.partitioning.table import rules
 
 @rules(hlo.ReduceOp)
 def reduce(op: hlo.ReduceOp, draft: Draft) -> None:
-    """The reducer and the init values form a monoid (the specification demands it), so that parts may be combined."""
-    draft.reducer = "body" if (applied := applied_op(op.body)) is None else applied.name.partition(".")[2]
+    """The reducer and the init values form a monoid (the specification demands it), so that parts may be combined; of
+    complex products it does not hold where one is NaN or infinite in one part."""
+    applied = applied_op(op.body)
+    if applied is hlo.MultiplyOp and is_complex(dtype_text(op.inputs[0].type)):
+        return
+    draft.reducer = "body" if applied is None else applied.name.partition(".")[2]
 
 
 @rules(hlo.ReduceWindowOp, hlo.SelectAndScatterOp)

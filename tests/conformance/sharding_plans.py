@@ -2,9 +2,9 @@
 
     python -m tests.conformance.sharding_plans [--meshes data=2,model=4 ...] [--models NAME ...] [--write]
 
-For each of forty architectures on each of four meshes: the search proposes a plan, `partition` states what it sends, the
-reference runs it in lockstep, and XLA compiles it for eight devices of the processor. Both are held to the program on
-one device; the collectives in XLA's partitioned text are counted, and its figure of memory is compared with what is
+For each of forty architectures on each of four meshes: the search proposes a plan, `partition` states what it sends,
+the reference runs it in lockstep, and XLA compiles it for eight devices of the processor. Both are held to the program
+on one device; the collectives in XLA's partitioned text are counted, and its figure of memory is compared with what is
 predicted. A step on the host, and what comes after it, is run by the reference alone: XLA has no such step.
 """
 
@@ -171,7 +171,8 @@ def main(arguments: Sequence[str]) -> int:
     found: list[Row] = []
     for row in rows(options.meshes, options.models):
         found.append(row)
-        print(json.dumps(asdict(row)), flush=True)
+        sys.stdout.write(json.dumps(asdict(row)) + "\n")
+        sys.stdout.flush()
     return int(any(row.lockstep or row.xla or row.differs for row in found))
 
 

@@ -18,6 +18,7 @@ from gcomp.lowering.xla.meshes import (
     carry_weights,
     clamp_updates,
     constrain,
+    keep_nan,
     mesh_of_program,
     refuse_narrow,
     widen_indices,
@@ -41,6 +42,7 @@ def lower(program: Program, target: str = "xla:cpu", options: dict[str, Json] | 
         program = program.clone()
         constrain(program)
         refuse_narrow(program)
+        keep_nan(program)
         clamp_updates(program)
         widen_indices(program)
         carry_weights(program)

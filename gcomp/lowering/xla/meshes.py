@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from gcomp.dtypes import bit_width
+from gcomp.dtypes import bit_width, dtype_of
 from gcomp.errors import UnsupportedError
 from gcomp.ir import sdy
 from gcomp.ir import stablehlo as hlo
@@ -14,7 +15,8 @@ from gcomp.ir.builder import Builder
 from gcomp.ir.locations import where
 from gcomp.ir.native import WeightOp
 from gcomp.ir.program import Program
-from gcomp.ir.types import dtype_text, is_tensor, rank_of, shape_of
+from gcomp.ir.stablehlo.reduction import scalar_region
+from gcomp.ir.types import dtype_text, element_of, is_tensor, rank_of, shape_of, with_element
 from gcomp.runtime.plan import MeshAxis
 from gcomp.sharding import Sharding
 
@@ -60,6 +62,47 @@ def refuse_narrow(program: Program) -> None:
                 "A program for several devices has integers of 2 bits.", where=where(op),
                 why="XLA does not send them between devices.", fix="Convert them to 8 bits.",
             )  # fmt: skip
+
+
+def keep_nan(program: Program) -> None:
+    """Let devices find the greatest and the least of floats as integers in the same order, with NaN at the end that is
+    looked for: on processors, XLA's collectives forget NaN."""
+    for op in list(program.ops()):
+        if not isinstance(op, hlo.AllReduceOp | hlo.ReduceScatterOp) or len(op.operands) != 1:
+            continue
+        text, applied = dtype_text(op.operands[0].type), sdy.folded_op(op.computation)
+        if text not in _ORDERED or applied not in (hlo.MaximumOp, hlo.MinimumOp):
+            continue
+        b = Builder(program, InsertPoint.before(op))
+        keys = _keys(b, op.operands[0], greatest=applied is hlo.MaximumOp)
+        made = type(op).create(
+            operands=[keys], result_types=[with_element(op.results[0], element_of(keys))],
+            properties=dict(op.properties), regions=[scalar_region(applied, element_of(keys))],
+            attributes=dict(op.attributes),
+        )  # fmt: skip
+        b.insert(made)
+        found = b.emit(hlo.BitcastConvertOp, _turned(b, made.results[0]), types=(op.results[0].type,))
+        op.results[0].replace_all_uses_with(found)
+        Rewriter.erase_op(op)
+
+
+_ORDERED = {"f16": "i16", "bf16": "i16", "f32": "i32", "f64": "i64"}
+"""Float -> the integer of its bits."""
+
+
+def _keys(b: Builder, x: SSAValue, *, greatest: bool) -> SSAValue:
+    """Integers in the order of floats; NaN is greater than all, or less than all."""
+    text = dtype_text(x.type)
+    keys = _turned(b, b.emit(hlo.BitcastConvertOp, x, types=(with_element(x, _ORDERED[text]),)))
+    end = np.iinfo(dtype_of(_ORDERED[text]))
+    return b.select(b.compare(x, x, "NE"), b.full_like(keys, end.max if greatest else end.min), keys)
+
+
+def _turned(b: Builder, keys: SSAValue) -> SSAValue:
+    """Bits of floats as integers in their order, and back: of negative ones all bits but the sign are turned."""
+    end = np.iinfo(dtype_of(dtype_text(keys.type)))
+    sign = b.emit(hlo.ShiftRightArithmeticOp, keys, b.full_like(keys, end.bits - 1))
+    return b.emit(hlo.XorOp, keys, b.emit(hlo.AndOp, sign, b.full_like(keys, end.max)))
 
 
 def clamp_updates(program: Program) -> None:

@@ -87,6 +87,7 @@ class _Partitioning:
         """The device's part of a value in a cut, once it is there."""
 
     def run(self) -> None:
+        self._lift_weights()
         ops = [*self.program.block.ops]
         # What begins with a step on the host is computed there, on whole values.
         count = next(i for i, op in enumerate(ops) if _ends(op))
@@ -103,6 +104,16 @@ class _Partitioning:
             with self.b.at(op.location):
                 self._write(op)
         self._replace(inputs, ops, rest)
+
+    def _lift_weights(self) -> None:
+        """Read at the beginning what regions read: the computation takes weights as operands."""
+        block = self.program.block
+        for op in [*self.program.main.walk()]:
+            if isinstance(op, WeightOp) and op.parent is not block:
+                lifted = op.clone()
+                Rewriter.insert_op(lifted, InsertPoint.at_start(block))
+                op.result.replace_all_uses_with(lifted.result)
+                Rewriter.erase_op(op)
 
     def _refuse_others(self, ops: Sequence[Operation]) -> None:
         for op in ops:

@@ -152,6 +152,25 @@ def test_what_is_not_cut_evenly_is_refused() -> None:
         Partition().run(program, PassContext())
 
 
+def test_weights_in_branches_are_operands() -> None:
+    """The computation is isolated: what a branch reads comes in."""
+    program = Program.parse("""sdy.mesh @mesh = <["a"=2]>
+    func.func @main(%x: tensor<4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a"}]>}, %p: tensor<i1>) -> tensor<4xf32> {
+      %0 = "stablehlo.if"(%p) ({
+        %1 = gcomp.weight @w : tensor<4xf32>
+        stablehlo.return %1 : tensor<4xf32>
+      }, {
+        stablehlo.return %x : tensor<4xf32>
+      }) : (tensor<i1>) -> tensor<4xf32>
+      return %0 : tensor<4xf32>
+    }""")
+    program.weights.add("w", np.arange(4, dtype=np.float32))
+    Partition().run(program, PassContext())
+    Program.parse(program.text())
+    for taken, wanted in ((True, np.arange(4)), (False, np.ones(4))):
+        assert np.array_equal(interpret(program, [np.ones(4, np.float32), np.array(taken)])[0], wanted)
+
+
 def test_computations_for_one_device_go_on() -> None:
     """A computation along all axes is written into the one that holds all."""
     program = Program.parse("""sdy.mesh @mesh = <["a"=2]>

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gcomp.dtypes import dtype_of
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.program import Program
 from gcomp.partitioning.exchange import Exchange
@@ -97,6 +98,29 @@ def test_updates_that_begin_outside_move_in(axis: str, at: int) -> None:
     }}""")
     update = np.full([int(n) for n in size.split("x")], -1, np.int32)
     assert OnMesh()._by_xla(program, [], [np.zeros((4, 4), np.int32), update, np.int64(at)]) is None  # pyright: ignore
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("text", ["f32", "bf16"])
+@pytest.mark.parametrize("fold", ["maximum", "minimum"])
+def test_nan_comes_through_between_devices(text: str, fold: str) -> None:
+    """XLA's collectives on processors forget it."""
+    program = Program.parse(f"""sdy.mesh @mesh = <["a"=2]>
+    func.func @main(%x: tensor<8x{text}>) -> tensor<4x{text}> {{
+      %0 = sdy.manual_computation(%x) in_shardings=[<@mesh, [{{"a"}}]>] out_shardings=[<@mesh, [{{}}]>]
+          manual_axes={{"a"}} (%p: tensor<4x{text}>) {{
+        %1 = "stablehlo.all_reduce"(%p) <{{replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>,
+            channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, use_global_device_ids}}> ({{
+        ^bb0(%l: tensor<{text}>, %r: tensor<{text}>):
+          %s = stablehlo.{fold} %l, %r : tensor<{text}>
+          stablehlo.return %s : tensor<{text}>
+        }}) : (tensor<4x{text}>) -> tensor<4x{text}>
+        sdy.return %1 : tensor<4x{text}>
+      }} : (tensor<8x{text}>) -> tensor<4x{text}>
+      return %0 : tensor<4x{text}>
+    }}""")
+    x = np.array([np.nan, 1, -np.inf, -2, 3, np.nan, -np.nan, -5], np.float32).astype(dtype_of(text))
+    assert OnMesh()._by_xla(program, [], [x]) is None  # pyright: ignore
 
 
 REPEATED = """sdy.mesh @mesh = <["a"=2]>
