@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from gcomp import dims
-from gcomp.dims import Ranges, Size, product, symbols_of
+from gcomp.dims import Range, Ranges, Size, product, symbols_of
 from gcomp.dtypes import bit_width
 from gcomp.errors import InternalError
 from gcomp.ir import chlo
@@ -60,6 +60,11 @@ class Nominal:
         if size not in self._cache:
             self._cache[size] = max(0, dims.evaluate(size, {name: self._symbol(name) for name in symbols_of(size)}))
         return self._cache[size]
+
+    def closed(self, symbols: Iterable[str]) -> Ranges:
+        """The ranges of some symbols, each of them up to its nominal size."""
+        known = {name: self.ranges[name] for name in symbols}
+        return Ranges({n: Range(r.lo, self._symbol(n), r.multiple_of) for n, r in known.items()})
 
     def _symbol(self, name: str) -> int:
         known = self.ranges[name]

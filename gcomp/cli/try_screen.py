@@ -88,7 +88,9 @@ def _values(found: Findings) -> Iterator[RenderableType]:
 
 def _places(found: Findings) -> Iterator[RenderableType]:
     if not found.places:
-        yield Text("  it changes no model at any place of the pipeline", style="yellow")
+        why = found.left_out.get("places")
+        said = f"places were not tried: {why}" if why else "it changes no model at any place of the pipeline"
+        yield Text(f"  {said}", style="yellow")
         return
     best = found.places[0]
     yield Text(f"  best place: {found.place} (applies {best.applied} times in {best.models} models there; "
@@ -153,7 +155,8 @@ def _worth(found: Findings) -> Iterator[RenderableType]:
     yield Text("is it worth it?", style="bold")
     if not found.worth:
         changed = any(not change.same for change in found.firing)
-        said = "no model that it changes was timed" if changed else "no model is another in the end"
+        known = "no model is another in the end" if found.changes else "nothing is known of models"
+        said = "no model that it changes was timed" if changed else known
         yield Text(f"  {said}", style="yellow")
         return
     mean = overall(found.worth)

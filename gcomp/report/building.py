@@ -17,15 +17,16 @@ from gcomp.ir.program import Program
 from gcomp.passes.base import Pass
 from gcomp.passes.manager import PassManager
 from gcomp.passes.registry import parse_pipeline
+from gcomp.reference.sizes import symbols_in
 from gcomp.report.changes import changes
 from gcomp.report.costs import LaunchPlan, costs_of, plans_of
 from gcomp.report.graph import Level, Node, level_of, level_to_json
 from gcomp.report.kernels import Reason, kernel_rows, reasons_of, sources_of
 from gcomp.report.lines import Lines
 from gcomp.report.matching import Listing, listing_of
-from gcomp.report.memory import memory_view
+from gcomp.report.memory import artifact_view, memory_view
 from gcomp.report.origins import Origins
-from gcomp.report.page import report_page
+from gcomp.report.page import View, report_page
 from gcomp.report.recording import Change, PassRecord, Recorder, Size
 from gcomp.report.rewrites import rewrite_rows
 from gcomp.report.roofline import points, roofline_view
@@ -163,7 +164,7 @@ def _report(title: str, watch: _Watch, program: Program, model: Model | None, pr
             level_to_json(level, _share(level, kernels), watch.errors_on(level.name)) for level in watch.levels
         ],
         "kernels": kernels, "reasons": _reasons(watch.reasons, kernels),
-        "memory": memory_view(program).to_json() if plan is not None else None,
+        "memory": _memory(program, plan, sizes).to_json() if plan is not None else None,
         "roofline": _roofline(plan, sizes, kernels), "times": _times(profile),
         "origins": [[o.name, ".".join(o.scope), o.line, o.text] for o in watch.origins.all],
         "lines": lines.texts,
@@ -258,6 +259,12 @@ def _reasons(reasons: Sequence[Reason], kernels: Sequence[Mapping[str, Any]]) ->
         [numbers[r.first], numbers[r.second], r.text, round(r.microseconds, 2)]
         for r in reasons if r.first in numbers and r.second in numbers
     ]  # fmt: skip
+
+
+def _memory(program: Program, plan: LaunchPlan, sizes: Mapping[str, int]) -> View:
+    """The arena at the largest sizes; where these have no bound, at the sizes of the profile."""
+    is_open = any(program.ranges[name].hi is None for name in symbols_in(program))
+    return artifact_view(plan, sizes) if is_open else memory_view(program)
 
 
 def _roofline(

@@ -29,7 +29,8 @@ def changes(
     old_errors: Mapping[Operation, float] = _NONE,
     new_errors: Mapping[Operation, float] = _NONE,
 ) -> list[dict[str, Any]]:  # fmt: skip
-    """The kinds of changes, the most frequent first: how often, and drawings before and after."""
+    """The kinds of changes: how often, and drawings before and after. Those that only read another value come after
+    those that compute otherwise, and constants last; of each, the most frequent first."""
     old, new = change.old, change.new
     removed = [op for op in change.difference.removed if op in old.tops][:MOST]
     added = [op for op in change.difference.added if op in new.tops][:MOST]
@@ -37,7 +38,7 @@ def changes(
     for gone, came in _components(old, new, removed, added):
         key = (tuple(sorted(op.name for op in gone)), tuple(sorted(op.name for op in came)))
         kinds.setdefault(key, []).append((gone, came))
-    ordered = sorted(kinds.items(), key=lambda kind: (_is_quiet(kind[0]), -len(kind[1])))
+    ordered = sorted(kinds.items(), key=lambda kind: (_is_quiet(kind[0]), kind[0][0] == kind[0][1], -len(kind[1])))
     return [
         {
             "count": len(found), "gone": len(found[0][0]), "came": len(found[0][1]),
@@ -86,7 +87,7 @@ def _side(side: Snapshot, ops: Sequence[Operation], lines: Lines, errors: Mappin
     near = list(around)[:LARGEST]
     number = {op: n for n, op in enumerate(sorted((*ops, *near), key=side.place.__getitem__))}
     edges = list(_edges(side, changed, number))
-    boxes = [[title_of(op), int(op in changed), side.line[op], _shape(op, lines), errors.get(op)] for op in number]
+    boxes = [[title_of(op), int(op in changed), side.line[op], lines.shape(op), errors.get(op)] for op in number]
     return {"n": boxes, **draw(len(boxes), edges).to_json()}
 
 
@@ -100,10 +101,6 @@ def _edges(side: Snapshot, changed: dict[Operation, None], number: dict[Operatio
 def _is_quiet(key: tuple[tuple[str, ...], tuple[str, ...]]) -> bool:
     """Whether a kind of change is of constants and the like alone, which says least."""
     return all(name in _QUIET for names in key for name in names)
-
-
-def _shape(op: Operation, lines: Lines) -> str:
-    return lines.type(op.result_types[0]).removeprefix("tensor") if op.results else ""
 
 
 __all__ = ["changes"]

@@ -103,7 +103,7 @@ class _Gathering:
             before = scope
             role, number = role_of(op), len(self.nodes)
             kind = op.kind_name if isinstance(op, LaunchOp) else str(role)
-            shape = self._lines.type(op.result_types[0]).removeprefix("tensor") if op.results else ""
+            shape = self._lines.shape(op)
             self.numbers[op] = number
             self.nodes.append(
                 Node(number, op, title_of(op), self._lines.line(op), shape, kind, found, scope,

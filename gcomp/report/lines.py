@@ -10,6 +10,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from gcomp.ir.kernel import LaunchOp
+from gcomp.ir.types import dtype_text, is_tensor, shape_of
 
 LONGEST = 72
 """Characters of an attribute that a line shows."""
@@ -43,6 +44,15 @@ class Lines:
         if found is None:
             found = self._attributes[attribute] = _shorten(attribute)
         return found
+
+    def shape(self, op: Operation) -> str:
+        """What an op's first result is, for a box: `f32[batch, 128]`."""
+        if not op.results:
+            return ""
+        type = op.result_types[0]
+        if not is_tensor(type):
+            return self.type(type)
+        return f"{dtype_text(type)}[{', '.join(map(str, shape_of(type)))}]"
 
     def alias(self, value: SSAValue, like: SSAValue) -> None:
         """Call a value as another one is called."""

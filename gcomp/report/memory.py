@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from html import escape
+from itertools import accumulate
 
 from xdsl.ir import OpResult
 
 from gcomp.analysis.liveness import Storage, liveness, most_alive
 from gcomp.dims import evaluate, parse
 from gcomp.html import html_table
-from gcomp.ir.buffer import arena, places
+from gcomp.ir.buffer import ALIGNMENT, arena, places
 from gcomp.ir.locations import describe
 from gcomp.ir.program import Program
 from gcomp.report.costs import LaunchPlan
 from gcomp.report.page import View
+from gcomp.runtime.cpu.plan import CpuPlan
 from gcomp.runtime.steps import Case, Copy, Fill, Launch, Step, While, walk
 
 WIDTH, HEIGHT = 1200, 640
@@ -56,13 +58,14 @@ def artifact_view(plan: LaunchPlan, sizes: Mapping[str, int]) -> View:
 
 def boxes_of(plan: LaunchPlan, sizes: Mapping[str, int]) -> list[Box]:
     """What lies in the arena: from a step that only writes a buffer to the last that reads it before the next such."""
+    slots = _slot_offsets(plan, sizes)
     living: dict[int, Box] = {}
     done: list[Box] = []
     for at, step in enumerate(plan.steps):
         roles: dict[int, set[str]] = {}
         labels: dict[int, str] = {}
         for number, role, label in _uses(plan, step):
-            if plan.buffers[number].place == "arena":
+            if plan.buffers[number].place in ("arena", "slot"):
                 roles.setdefault(number, set()).add(role)
                 labels.setdefault(number, label)
         for number, label in labels.items():
@@ -71,9 +74,18 @@ def boxes_of(plan: LaunchPlan, sizes: Mapping[str, int]) -> list[Box]:
             if number not in living:
                 buffer, (name, _, source) = plan.buffers[number], label.partition(" (")
                 count = evaluate(parse(buffer.bytes), sizes)
-                living[number] = Box(name, source.removesuffix(")"), buffer.at, count, at, at + 1)
+                offset = buffer.at if buffer.place == "arena" else slots[buffer.at]
+                living[number] = Box(name, source.removesuffix(")"), offset, count, at, at + 1)
             living[number] = replace(living[number], upper=at + 1)
     return sorted([*done, *living.values()], key=lambda box: (box.lower, box.offset))
+
+
+def _slot_offsets(plan: LaunchPlan, sizes: Mapping[str, int]) -> list[int]:
+    """Where slots lie, whose sizes a call decides: one after the other, behind what lies at known places."""
+    if not isinstance(plan, CpuPlan):
+        return []
+    ends = [evaluate(parse(size), sizes) for size in plan.slots]
+    return list(accumulate((-(-end // ALIGNMENT) * ALIGNMENT for end in ends), initial=plan.fixed))
 
 
 def _uses(plan: LaunchPlan, step: Step) -> Iterator[tuple[int, str, str]]:
@@ -110,7 +122,7 @@ def _box(storage: Storage, program: Program) -> Box:
 
 
 def _view(summary: str, boxes: list[Box], steps: int, size: int, bound: int) -> View:
-    gap = f"{100 * (size / bound - 1):.2f} % above" if size > bound else "exactly"
+    gap = f"{100 * (size / bound - 1):.2f} % above" if size > bound > 0 else "exactly"
     summary += f" The arena has {size:,} bytes, {gap} the most bytes alive at a step ({bound:,}, the dashed line)."
     rows = [_row(box) for box in sorted(boxes, key=lambda box: -box.bytes)]
     table = html_table(COLUMNS, rows, left=(COLUMNS[0], COLUMNS[-1]))

@@ -25,6 +25,7 @@ from gcomp.passes.manager import Instrument
 from gcomp.reference.contract import compare
 from gcomp.reference.inputs import sample_inputs
 from gcomp.reference.interpreter import Interpreter
+from gcomp.reference.sizes import symbols_in
 from gcomp.reference.wider import WiderInterpreter, interpret_wider
 from gcomp.report.lines import Lines, ops_in_order
 
@@ -288,7 +289,7 @@ def size_of(program: Program) -> Size:
     results = [result for op in program.block.ops if role_of(op) not in _UNCOUNTED for result in op.results]
     moved = sum(_bytes(result, nominal) for result in results)
     try:
-        peak = block_peak(program.block, program.ranges)
+        peak = block_peak(program.block, nominal.closed(symbols_in(program)))
     except GcompError:
         peak = None
     return Size(program.op_count(), moved, peak)

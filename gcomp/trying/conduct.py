@@ -120,9 +120,9 @@ def _watch(step: Pass, block: Sequence[int]) -> Conduct:
     """In a worker: run the pass on the programs of numbers, and compare the world before and after."""
     faults, seconds, hanging = dict[str, str](), 0.0, None
     for number in block:
-        program = directed.program_of(step, number)
-        size = program.op_count()
-        again, seen = program.clone(), list[str]()
+        made = directed.program_of(step, number)
+        size = made.op_count()
+        program, again, seen = made.clone(), made.clone(), list[str]()
         before = _world(step)
         said = io.StringIO()
         started = time.process_time()

@@ -28,7 +28,7 @@ _AFTER = 4.0
 """So many seconds after the first failure others are looked for: one of them may become smaller."""
 _EACH = 6.0
 """Seconds of processor time for one proof."""
-_BLOCK = 20
+_BLOCK = 8
 """So many programs are tried before the screen says how they fared, and whether that is enough."""
 _LATE = 1.3
 """So many times as long as it has a stage may take to end what it has begun."""

@@ -13,6 +13,7 @@ from gcomp.corpus.store import corpus
 from gcomp.errors import GcompError, UsageError
 from gcomp.passes.base import Pass
 from gcomp.passes.manager import PassManager
+from gcomp.testing.generate.passes import get_ready
 from gcomp.trying.change import Change, changes
 from gcomp.trying.conduct import conduct_of
 from gcomp.trying.correct import prove_rules, reduce_failures, try_programs
@@ -78,6 +79,8 @@ class Trial:
         own = self._own_models()
         self.end = time.monotonic() + _MOST * self.options.seconds
         models: list[Model] = []
+        if {"conduct", "programs", "values"} & set(self.options.only):
+            get_ready()
         for stage in STAGES:
             why = self._why_not(stage)
             if why:
@@ -187,6 +190,8 @@ class Trial:
             self.report(f"places: {len(fired)} of {len(models)} models")
             if one.error:
                 self.found.skipped[one.model] = one.error
+        if not fired:
+            self.found.left_out["places"] = "there was no time left (--seconds)"
         self.found.places = ranked(fired, self.subject)
         if self.found.places:
             self.subject = self.subject.at(self.found.places[0].at)

@@ -180,6 +180,11 @@ const link = (l, n) => h("a", {onclick: () => goNode(l, n)}, D.levels[l].nodes[n
 const listed = (title, items, most = 12) => items.length ? [h("h3", {}, title), h("ul", {}, items.slice(0, most).map((item) => h("li", {}, item)),
   items.length > most ? h("li", {class: "soft"}, `and ${items.length - most} more`) : null)] : [];
 
+// The kernels in which something of the same origins is computed.
+function kernelsOf(origins) {
+  const level = D.levels.find((one) => one.name === "kernels");
+  return level ? D.kernels.map((_, k) => k).filter((k) => level.nodes[D.kernels[k].node][4].some((o) => origins.has(o))) : [];
+}
 function inspect(l, n) {
   const level = D.levels[l], node = level.nodes[n], mine = new Set(node[4]);
   const origins = node[4].map((o) => D.origins[o]);
@@ -189,6 +194,8 @@ function inspect(l, n) {
   side(h("h2", {}, node[0]), h("p", {class: "soft", style: "margin:0"}, `${node[3]} ${node[2]}`,
     node[9] === null ? "" : ` · error against float64: ${number(node[9])}`), h("pre", {}, D.lines[node[1]].trim()),
     ...(at >= 0 ? [h("p", {}, h("button", {onclick: () => go("kernels", at)}, "its tile program, code and place in memory"))] : []),
+    ...(level.name === "kernels" ? [] : listed("Computed by", kernelsOf(mine).map((k) => h("a", {class: "kernel", onclick: () => go("kernels", k)},
+      D.kernels[k].label, h("span", {class: "soft"}, ` kernel ${k}`))))),
     ...(origins.length ? [h("h3", {}, "Comes from")] : []),
     ...origins.slice(0, 6).flatMap(([name, scope, line, text]) => [h("div", {}, h("b", {}, name)), scope ? h("div", {class: "soft"}, scope) : null,
       line ? h("div", {class: "mono soft"}, line) : null, text ? h("pre", {}, text) : null]).filter(Boolean),

@@ -308,6 +308,12 @@ def _totals(weights: Sequence[float]) -> list[float]:
     return [float(t) for t in np.cumsum(weights)]
 
 
+def get_ready() -> None:
+    """Look through all steps once, which takes a second: processes that are forked then need not."""
+    for grow in _everything():
+        makes(grow)
+
+
 @cache
 def _everything() -> Sequence[Grow]:
     """All steps there are, those that are registered for passes too."""
@@ -353,6 +359,6 @@ def _branch(g: Growth, grow: Callable[[], object]) -> None:
 
 
 __all__ = [
-    "LookedFor", "finishes", "named_by", "named_places", "program_for", "rules_of", "seeks", "sought_by", "sources_of",
-    "topic_of",
+    "LookedFor", "finishes", "get_ready", "named_by", "named_places", "program_for", "rules_of", "seeks", "sought_by",
+    "sources_of", "topic_of",
 ]  # fmt: skip

@@ -139,6 +139,19 @@ def test_a_drawing_moves_and_scales(opened: Opened) -> None:
     assert opened.page.url == here, "who drags a box opens nothing"
 
 
+def test_an_op_on_any_level_leads_to_its_kernel_code_and_place_in_memory(opened: Opened, report: Report) -> None:
+    for level in ("imported", "optimized"):
+        opened.page.locator("#query").fill("layers.5 tanh")
+        opened.page.locator("#found div", has_text=level).first.click()
+        opened.shows("#side h2", "tanh")
+        opened.shows("#crumbs .on", level)
+        opened.page.locator("#side a.kernel").first.click()
+        opened.shows("#side dl", "at byte")
+        opened.shows("#side pre", "tanh")
+        opened.click("#side button", "LLVM IR")
+        opened.shows("#side pre.source", "define")
+
+
 def test_search_finds_by_name_op_line_and_shape(opened: Opened) -> None:
     found = {"layers.5 tanh": "tanh", "model.py:10": "sine", "64x16": "transpose", "dot_general": "dot_general"}
     for query, wanted in found.items():
