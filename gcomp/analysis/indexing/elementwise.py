@@ -46,7 +46,10 @@ def spread(domain: tuple[Size, ...], shape: tuple[Size, ...], places: range | tu
 
 
 def repeat_index(coordinate: Size, size: Size, own: Size) -> Size:
-    """The index into a dimension of size `own` that is spread over one of `size`: it has that size, or 1."""
+    """The index into a dimension of size `own` that is spread over one of `size`: it has that size, or 1.
+
+    The coordinate is multiplied by 1 or by 0, so that places stay a sum of multiples of coordinates.
+    """
     if own == 1 or own == size:
         return coordinate if own != 1 else 0
-    return dmin(coordinate, own - 1)
+    return coordinate * dmin(1, own - 1)

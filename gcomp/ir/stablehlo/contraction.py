@@ -351,7 +351,7 @@ def window_size(
     size: Size, window: Size, stride: int, padding: Sequence[int], base_dilation: int, window_dilation: int
 ) -> Size:
     """How many windows fit a dilated and padded dimension (0 when the window does not)."""
-    dilated = dims.dmax(size - 1, -1) * base_dilation + 1 if base_dilation != 1 else size
+    dilated = (size - 1) * base_dilation + 1
     if isinstance(size, int) and size == 0:
         dilated = 0
     padded = dilated + sum(padding)

@@ -19,7 +19,7 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from gcomp.analysis.constants import stored_array
-from gcomp.dims import Size
+from gcomp.dims import Dim, Size, ceildiv
 from gcomp.exactness import Exactness
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.attributes import DotDimensions
@@ -45,13 +45,16 @@ class ConvDilationApart(Pattern):
         if kernel is None or not self._is_plain(op) or not _is_finite(op.rhs, b.program):
             return None
         sizes, out = shape_of(op.lhs)[1:-1], shape_of(op.result)[1:-1]
-        if any(not isinstance(n, int) or n == 0 for n in (*sizes, *out)):
+        if 0 in (*sizes, *out):
             return None
         steps: Sequence[int] = window["lhs_dilation"]
         points = kernel[:-2]
         if prod(steps) > MOST_PHASES or any(k < s for k, s in zip(points, steps, strict=True)):
             return None
         whole = all(p == (s - 1, s - 1) for p, s in zip(window["padding"], steps, strict=True))
+        if any(isinstance(ceildiv(own, s) - n, Dim) for own, n, s in zip(out, sizes, steps, strict=True)):
+            return None  # how much is padded would depend on the call
+        whole = whole and all(own == n * s for own, n, s in zip(out, sizes, steps, strict=True))
         if whole and tuple(points) == tuple(steps) and op.value("feature_group_count") == 1:
             return [self._as_product(op, b)]
         return [self._as_phases(op, steps, b)]
@@ -84,7 +87,7 @@ class ConvDilationApart(Pattern):
     def _as_phases(self, op: hlo.ConvolutionOp, steps: Sequence[int], b: Builder) -> SSAValue:
         """Convolutions by every s-th point of the window, whose results lie between each other."""
         out = shape_of(op.result)
-        counts: list[Size] = [-(-n // s) for n, s in zip(out[1:-1], steps, strict=True)]  # type: ignore[operator]
+        counts = [ceildiv(n, s) for n, s in zip(out[1:-1], steps, strict=True)]
         apart = (out[0], *[n for count in counts for n in (count, 1)], out[-1])
         found = {phase: b.reshape(self._phase(op, phase, counts, b), apart) for phase in product(*map(range, steps))}
         for axis in reversed(range(len(steps))):

@@ -53,3 +53,20 @@ func.func @others(%x: tensor<1x5x7xf32>, %v: tensor<2x7x4xf32>)
     : (tensor<1x5x7xf32>, tensor<1x7x4xf32>) -> tensor<1x5x4xf32>
   return %0, %1, %2, %3 : tensor<1x10x4xf32>, tensor<1x10x4xf32>, tensor<1x9x4xf32>, tensor<1x5x4xf32>
 }
+
+// Images of any size: a product for each pixel, or phases.
+// CHECK-LABEL: @any_size
+// CHECK-NOT: lhs_dilate = [2
+// CHECK: return
+func.func @any_size(%x: tensor<?x?x?x7xf32, ["n", "h", "v", "7"]>)
+    -> (tensor<?x?x?x4xf32, ["n", "2*h", "2*v", "4"]>, tensor<?x?x?x4xf32, ["n", "2*h", "2*v", "4"]>) {
+  %u = stablehlo.constant dense<0.5> : tensor<2x2x7x4xf32>
+  %w = stablehlo.constant dense<0.5> : tensor<4x4x7x4xf32>
+  %0 = stablehlo.convolution(%x, %u) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f],
+    window = {pad = [[1, 1], [1, 1]], lhs_dilate = [2, 2]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64}
+    : (tensor<?x?x?x7xf32, ["n", "h", "v", "7"]>, tensor<2x2x7x4xf32>) -> tensor<?x?x?x4xf32, ["n", "2*h", "2*v", "4"]>
+  %1 = stablehlo.convolution(%x, %w) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f],
+    window = {pad = [[2, 2], [2, 2]], lhs_dilate = [2, 2]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64}
+    : (tensor<?x?x?x7xf32, ["n", "h", "v", "7"]>, tensor<4x4x7x4xf32>) -> tensor<?x?x?x4xf32, ["n", "2*h", "2*v", "4"]>
+  return %0, %1 : tensor<?x?x?x4xf32, ["n", "2*h", "2*v", "4"]>, tensor<?x?x?x4xf32, ["n", "2*h", "2*v", "4"]>
+}

@@ -18,7 +18,7 @@ from xdsl.ir import SSAValue
 from gcomp.analysis.fusion.groups import WINDOW
 from gcomp.analysis.indexing import reads, strides
 from gcomp.analysis.indexing.maps import d
-from gcomp.dims import Ranges, Size, product
+from gcomp.dims import Dim, Ranges, Size, floordiv, mod, product
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.types import shape_of
@@ -35,7 +35,7 @@ from gcomp.lowering.tiles.schedules.kernel import (
     is_covered,
     power_of_two,
 )
-from gcomp.lowering.tiles.schedules.parts import Part, Parts, insides, pieces, wholes
+from gcomp.lowering.tiles.schedules.parts import Part, Parts, by_shape, insides, pieces, shape_of_all, wholes
 
 
 def loop(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings) -> Scheduled:
@@ -53,18 +53,34 @@ def loop(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings) -> Sch
 
 def computing(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings, parts: Parts) -> Scheduled:
     """The kernels that compute parts of all results."""
-    shapes = {part.shape for part in parts}
-    across = _read_across(launch, ranges, parts[0]) if len(shapes) == 1 else None
+    groups = by_shape(parts)
+    if len(groups) > 1:
+        return _of_several_shapes(launch, name, ranges, settings, parts, groups)
+    across = _read_across(launch, ranges, next(iter(parts.values())))
     if across is not None:
         return tiled(launch, name, ranges, settings, across, parts)
-    windows = settings.get("pixels", 0) and len(shapes) == 1 and _reads_windows(launch)
+    windows = settings.get("pixels", 0) and _reads_windows(launch)
     if windows and (found := beside(launch, name, ranges, settings, parts)) is not None:
         return found
-    if settings.get("along", 0) and len(shapes) == 1:
+    if settings.get("along", 0):
         with suppress(RefusedError):
             return flat(launch, name, ranges, settings, DIVISIONS, parts)
         if (found := along(launch, name, ranges, settings, parts)) is not None:
             return found
+    return flat(launch, name, ranges, settings, parts=parts)
+
+
+def _of_several_shapes(
+    launch: LaunchOp, name: str, ranges: Ranges, settings: Settings, parts: Parts, groups: Sequence[Parts]
+) -> Scheduled:
+    """Results of several shapes: a kernel for each shape where places would have to be divided by sizes that are not
+    known, lane by lane, which takes longer than to compute twice what they share."""
+    if settings.get("along", 0) and any(not isinstance(n, int) for part in parts.values() for n in part.shape):
+        try:
+            return flat(launch, name, ranges, settings, DIVISIONS, parts)
+        except RefusedError:
+            found = [computing(launch, f"{name}_{n}", ranges, settings, group) for n, group in enumerate(groups)]
+            return Scheduled(tuple([step for scheduled in found for step in scheduled.steps]))
     return flat(launch, name, ranges, settings, parts=parts)
 
 
@@ -87,7 +103,7 @@ def flat(
     """
     parts = wholes(launch) if parts is None else parts
     groups: dict[Size, list[int]] = {}
-    for j, part in enumerate(parts):
+    for j, part in parts.items():
         groups.setdefault(product(part.shape), []).append(j)
     groups.pop(0, None)
     names = [name] if len(groups) == 1 else [f"{name}_{i}" for i in range(len(groups))]
@@ -119,7 +135,7 @@ def along(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings, parts
 
     Where a row of the last one fills a block, that is enough. None where there is no row that is worth it.
     """
-    shape = parts[0].shape
+    shape = shape_of_all(parts)
     last = _last(shape)
     splits = [k for k in range(1, last + 1) if shape[k] != 1]
     longest = shape[last]
@@ -141,7 +157,7 @@ SHORT = 12
 def along_step(writer: KernelWriter, split: int, settings: Settings, parts: Parts) -> Step:
     """Programs that each compute a block of the elements of the dimensions from `split` on, at one place before."""
     b, frame = writer.b, writer.frame()
-    shape = parts[0].shape
+    shape = shape_of_all(parts)
     row = product(shape[split:])
     block = settings.get("block", 1024)
     if isinstance(row, int):
@@ -157,7 +173,7 @@ def along_step(writer: KernelWriter, split: int, settings: Settings, parts: Part
     elements = writer.elements(frame)
     before = [0 if n == 1 else d(k) for k, n in enumerate(shape[:split])]
     indices = [*before, *delinearize(d(split), shape[split:])]
-    for j, part in enumerate(parts):
+    for j, part in parts.items():
         _store(writer, j, frame, indices, elements, part)
     return writer.step((product(counts),), settings.get("warps", max(1, min(8, block // 256))))
 
@@ -166,18 +182,20 @@ def beside(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings, part
     """Blocks of rows of the last dimension beside each other, such as pixels of an image: what they read together, as
     the factors of a window are, is read once for all. A program goes through whole rows.
 
-    None where rows are no whole vectors, or it is not known how many there are.
+    None where rows are no whole vectors. What is left over of a number of rows that is not known goes row by row.
     """
-    *_, beside, row = parts[0].shape
+    *_, beside, row = shape_of_all(parts)
     lanes = settings.get("lanes", 8)
-    if not isinstance(row, int) or row % (lanes // 2) or not isinstance(beside, int) or beside < 2:
+    if not isinstance(row, int) or row % (lanes // 2) or (isinstance(beside, int) and beside < 2):
         return None
     # Of four pixels, two vectors each are lines of a cache; more pixels are worth it where all blocks are whole.
-    block = next((n for n in BLOCKS if beside % n == 0), min(BLOCKS[0], beside))
+    block = next((n for n in BLOCKS if isinstance(beside, int) and beside % n == 0), BLOCKS[0])
+    block = min(block, beside) if isinstance(beside, int) else block
     vectors = max(1, settings.get("pixels", 8) // block)
     columns = next((n for n in (vectors * lanes, lanes) if row % n == 0), lanes // 2)
-    rest = beside % block
-    runs = [(0, block, beside // block), *([(beside - rest, rest, 1)] if rest else [])]
+    rest = mod(beside, block)
+    step = 1 if isinstance(rest, Dim) else rest
+    runs = [(0, block, floordiv(beside, block)), *([(beside - rest, step, floordiv(rest, step))] if rest != 0 else [])]
     names = [name, f"{name}_rest"]
     return Scheduled(
         tuple([
@@ -187,11 +205,11 @@ def beside(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings, part
     )  # fmt: skip
 
 
-def _beside_step(writer: KernelWriter, run: tuple[int, int, int], columns: int, parts: Parts) -> Step:
+def _beside_step(writer: KernelWriter, run: tuple[Size, int, Size], columns: int, parts: Parts) -> Step:
     """Programs that each compute a block of rows; `run` says the first of them, how many, and of how many blocks."""
     b, frame = writer.b, writer.frame()
     first, block, count = run
-    *outer, _, row = parts[0].shape
+    *outer, _, row = shape_of_all(parts)
     program = writer.frame()
     program.coordinate(product(outer) * count, b.program_id(0))
     places = [program.position(program.access((1,), (p,)).indices[0]) for p in delinearize(d(0), [*outer, count])]
@@ -205,7 +223,7 @@ def _beside_step(writer: KernelWriter, run: tuple[int, int, int], columns: int, 
         frame.bind(along, b.add(at, b.iota(columns, 1, 2)))
         elements = writer.elements(frame)
         indices = [*before, d(len(outer)) + first, d(along)]
-        for j, part in enumerate(parts):
+        for j, part in parts.items():
             _store(writer, j, frame, indices, elements, part)
         return []
 
@@ -216,7 +234,8 @@ def _beside_step(writer: KernelWriter, run: tuple[int, int, int], columns: int, 
 BLOCKS = (4, 8, 7, 5, 6)
 """Rows of a block, the best first."""
 MOST_READ = 1 << 19
-"""Elements of what is read so, at most: of more, which come from far, the order in which they lie matters most."""
+"""Elements of what is read so, at most: of more, which come from far, the order in which they lie matters most.
+What is not known counts as less."""
 
 
 def _reads_windows(launch: LaunchOp) -> bool:
@@ -224,7 +243,7 @@ def _reads_windows(launch: LaunchOp) -> bool:
     slices = Counter(op.operand for op in launch.block.ops if isinstance(op, hlo.SliceOp))
     found = [value for value, count in slices.items() if count >= WINDOW]
     sizes = [product(shape_of(value)) for value in found]
-    near = all(isinstance(n, int) and n <= MOST_READ for n in sizes)
+    near = all(not isinstance(n, int) or n <= MOST_READ for n in sizes)
     return len(shape_of(launch.results[0])) > 2 and bool(found) and near
 
 
@@ -243,7 +262,7 @@ def tiled(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings, acros
     """Blocks along the last dimension of the outputs, and along dimension `across`."""
     writer = KernelWriter(launch, name, ranges)
     b, frame = writer.b, writer.frame()
-    shape = parts[0].shape
+    shape = shape_of_all(parts)
     last = _last(shape)
     sizes = {across: settings.get("rows", 32), last: settings.get("columns", 32)}
     for k, size in sizes.items():
@@ -270,7 +289,7 @@ def tiled(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings, acros
         frame.coordinate(extent, at, partial=k in sizes and not is_covered(frame, extent, sizes[k]))
     elements = writer.elements(frame)
     indices = [0 if n == 1 else d(k) for k, n in enumerate(shape)]
-    for j, part in enumerate(parts):
+    for j, part in parts.items():
         _store(writer, j, frame, indices, elements, part)
     warps = settings.get("warps", max(1, min(8, sizes[across] * sizes[last] // 256)))
     return Scheduled((writer.step((product(counts),), warps),))

@@ -6,7 +6,7 @@ concatenation each kernel computes what one operand gives, and asks no element w
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.ir import Operation, SSAValue
@@ -59,13 +59,26 @@ class Slice(Part):
         return updated_place(elements, self.update, indices)
 
 
-Parts = Sequence[Part]
-"""What is computed of each result of a launch."""
+Parts = Mapping[int, Part]
+"""What is computed of results of a launch, by their numbers."""
 
 
 def wholes(launch: LaunchOp) -> Parts:
     """All results, whole."""
-    return [whole(value) for value in launch.returned.operands]
+    return {j: whole(value) for j, value in enumerate(launch.returned.operands)}
+
+
+def by_shape(parts: Parts) -> list[Parts]:
+    """The parts in groups of one shape."""
+    found: dict[tuple[Size, ...], dict[int, Part]] = {}
+    for j, part in parts.items():
+        found.setdefault(part.shape, {})[j] = part
+    return list(found.values())
+
+
+def shape_of_all(parts: Parts) -> tuple[Size, ...]:
+    """The shape of parts that have one."""
+    return next(iter(parts.values())).shape
 
 
 def whole(value: SSAValue, result: SSAValue | None = None) -> Part:
@@ -86,9 +99,8 @@ def insides(launch: LaunchOp) -> Parts | None:
     pads = pads_of(launch)
     if not pads or any(shape_of(op.result)[-1] != shape_of(op.operand)[-1] for op in pads.values()):
         return None
-    return [
-        _inside(pads[j]) if j in pads else whole(value) for j, value in enumerate(launch.returned.operands)
-    ]  # fmt: skip
+    results = enumerate(launch.returned.operands)
+    return {j: _inside(pads[j]) if j in pads else whole(value) for j, value in results}
 
 
 def _inside(pad: hlo.PadOp) -> Part:
@@ -118,7 +130,7 @@ def pieces(launch: LaunchOp) -> Sequence[Parts]:
     for count in counts:
         own = (*shape[:axis], count, *shape[axis + 1 :])
         begin = tuple(first if k == axis else 0 for k in range(len(shape)))
-        cuts.append([Part(v, own, begin, v, (0,) * len(shape)) for v in values])
+        cuts.append({j: Part(v, own, begin, v, (0,) * len(shape)) for j, v in enumerate(values)})
         first = first + count
     return cuts
 
@@ -141,4 +153,4 @@ def _concatenation(value: SSAValue, seen: set[SSAValue]) -> tuple[int, list[Size
     return next((found for v in same if (found := _concatenation(v, seen)) is not None), None)
 
 
-__all__ = ["Part", "Parts", "Slice", "insides", "pieces", "slice_of", "whole", "wholes"]
+__all__ = ["Part", "Parts", "Slice", "by_shape", "insides", "pieces", "shape_of_all", "slice_of", "whole", "wholes"]

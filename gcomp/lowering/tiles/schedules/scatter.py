@@ -79,14 +79,14 @@ def _slice(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings) -> S
         return flat(launch, name, ranges, settings)
     copies = ((operand.index, 0),)
     steps = [replace(step, copies=copies)
-             for step in computing(launch, name, ranges, settings, [whole(operand, op.result)]).steps]  # fmt: skip
+             for step in computing(launch, name, ranges, settings, {0: whole(operand, op.result)}).steps]  # fmt: skip
     if 0 not in sizes:
         writer = KernelWriter(launch, f"{name}_update", ranges)
         writer.roles[len(writer.inputs)] = "inout"
         # All dimensions after the last one that is cut lie together.
         split = max(k for k, (size, n) in enumerate(zip(sizes, shape, strict=True)) if size != n)
         moved = 2 * product(sizes) * element_bytes(update.type)
-        steps.append(replace(along_step(writer, split, settings, [slice_of(op)]), moved=moved))
+        steps.append(replace(along_step(writer, split, settings, {0: slice_of(op)}), moved=moved))
     return Scheduled(tuple(steps))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from gcomp.ir.kernel import LaunchOp
@@ -9,7 +10,8 @@ from gcomp.ir.program import Program
 from gcomp.lowering.llvm.settings import settings_for
 from gcomp.lowering.tiles import tile
 from gcomp.lowering.tiles.schedules import schedule
-from gcomp.testing.tiles import as_kernel
+from gcomp.lowering.tiles.schedules.loop import DIVISIONS
+from gcomp.testing.tiles import as_kernel, check_kernel
 
 PANELS = """func.func @main(%x: tensor<{x}x40xf32, {dims}"40"]>, %w: tensor<2x40x32xf32>, %b: tensor<60xf32>)
       -> tensor<{x}x60xf32, {dims}"60"]> {{
@@ -34,3 +36,74 @@ def test_products_of_symbolic_rows_are_products_of_tiles(names: tuple[str, ...])
     (launch,) = (op for op in as_kernel(program, "matmul").ops() if isinstance(op, LaunchOp))
     (step,) = schedule(launch, "kernel", program.ranges, settings_for(launch, program.ranges, 512)).steps
     assert any(isinstance(op, tile.DotOp) for op in step.kernel.walk())
+
+
+def kernels_of(program: Program, kind: str) -> list[tile.KernelOp]:
+    (launch,) = (op for op in as_kernel(program, kind).ops() if isinstance(op, LaunchOp))
+    scheduled = schedule(launch, "kernel", program.ranges, settings_for(launch, program.ranges, 512))
+    return [step.kernel for step in scheduled.steps]
+
+
+IMAGE, TURNED = 'tensor<?x?x?x32xf32, ["n", "h", "w", "32"]>', 'tensor<?x32x?x?xf32, ["n", "32", "h", "w"]>'
+
+TWO_SHAPES = f"""func.func @main(%x: {IMAGE}, %y: {IMAGE}) -> ({TURNED}, {IMAGE}) {{
+      %s = stablehlo.add %x, %y : {IMAGE}
+      %t = stablehlo.transpose %s, dims = [0, 3, 1, 2] : ({IMAGE}) -> {TURNED}
+      return %t, %s : {TURNED}, {IMAGE}
+    }}"""
+
+SPREAD = """func.func @main(%x: tensor<?x?x32xf32, ["h", "w", "32"]>, %y: tensor<?x?x32xf32, ["a", "b", "32"]>)
+      -> tensor<32x?x?xf32, ["32", "h", "w"]> {
+      %r = stablehlo.broadcast_in_dim %y, dims = [0, 1, 2]
+        : (tensor<?x?x32xf32, ["a", "b", "32"]>) -> tensor<?x?x32xf32, ["h", "w", "32"]>
+      %s = stablehlo.add %x, %r : tensor<?x?x32xf32, ["h", "w", "32"]>
+      %t = stablehlo.transpose %s, dims = [2, 0, 1]
+        : (tensor<?x?x32xf32, ["h", "w", "32"]>) -> tensor<32x?x?xf32, ["32", "h", "w"]>
+      return %t : tensor<32x?x?xf32, ["32", "h", "w"]>
+    }"""
+
+
+@pytest.mark.parametrize("sizes", [(1, 5, 7), (2, 3, 4), (1, 1, 1)])
+def test_no_lane_divides_by_sizes_of_a_call(sizes: tuple[int, int, int]) -> None:
+    program = Program.parse(TWO_SHAPES)
+    for kernel in kernels_of(program, "loop"):
+        for op in kernel.walk():
+            if isinstance(op, tile.ElementwiseOp) and op.function.data in DIVISIONS:
+                assert op.results[0].type.get_shape() == ()
+    random = np.random.default_rng(0)
+    inputs = [random.standard_normal((*sizes, 32)).astype(np.float32) for _ in range(2)]
+    assert check_kernel(program, "loop", inputs) == []
+
+
+@pytest.mark.parametrize("own", [(3, 5), (1, 5), (3, 1), (1, 1)])
+def test_what_may_be_repeated_is_read_in_both_ways(own: tuple[int, int]) -> None:
+    program = Program.parse(SPREAD)
+    random = np.random.default_rng(0)
+    inputs = [random.standard_normal((*size, 32)).astype(np.float32) for size in ((3, 5), own)]
+    assert check_kernel(program, "loop", inputs) == []
+
+
+WINDOWS = """func.func @main(%x: tensor<?x?x32xf32, ["h + 2", "w + 2", "32"]>, %k: tensor<9x32xf32>)
+      -> tensor<?x?x32xf32, ["h", "w", "32"]> {{
+{points}
+      return %s8 : tensor<?x?x32xf32, ["h", "w", "32"]>
+    }}"""
+POINT = """      %x{n} = stablehlo.slice %x [{i}:"h + {i}", {j}:"w + {j}", 0:32]
+        : (tensor<?x?x32xf32, ["h + 2", "w + 2", "32"]>) -> tensor<?x?x32xf32, ["h", "w", "32"]>
+      %k{n} = stablehlo.slice %k [{n}:{m}, 0:32] : (tensor<9x32xf32>) -> tensor<1x32xf32>
+      %r{n} = stablehlo.reshape %k{n} : (tensor<1x32xf32>) -> tensor<32xf32>
+      %b{n} = stablehlo.broadcast_in_dim %r{n}, dims = [2] : (tensor<32xf32>) -> tensor<?x?x32xf32, ["h", "w", "32"]>
+      %p{n} = stablehlo.multiply %x{n}, %b{n} : tensor<?x?x32xf32, ["h", "w", "32"]>
+      %s{n} = stablehlo.add {left}, %p{n} : tensor<?x?x32xf32, ["h", "w", "32"]>"""
+
+
+@pytest.mark.parametrize("sizes", [(1, 1), (3, 4), (2, 7), (4, 13)])
+def test_windows_of_images_of_any_size_go_in_blocks(sizes: tuple[int, int]) -> None:
+    points = [POINT.format(n=n, m=n + 1, i=n // 3, j=n % 3, left=f"%s{n - 1}" if n else "%p0") for n in range(9)]
+    program = Program.parse(WINDOWS.format(points="\n".join(points)))
+    assert [kernel.sym_name.data for kernel in kernels_of(program, "loop")] == ["kernel", "kernel_rest"]
+    random = np.random.default_rng(0)
+    h, w = sizes
+    inputs = [random.standard_normal(s).astype(np.float32) for s in ((h + 2, w + 2, 32), (9, 32))]
+    (launch,) = (op for op in as_kernel(program, "loop").ops() if isinstance(op, LaunchOp))
+    assert check_kernel(program, "loop", inputs, settings_for(launch, program.ranges, 512)) == []
