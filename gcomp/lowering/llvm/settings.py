@@ -24,7 +24,7 @@ from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.types import dtype_text, shape_of
 from gcomp.lowering.llvm.dots import REGISTERS, SUMS
 from gcomp.lowering.tiles.elements.folding import terms_of
-from gcomp.lowering.tiles.schedules.contraction import COLUMN, ROW, TERM, Contraction, Space, space_of
+from gcomp.lowering.tiles.schedules.contraction import COLUMN, FEW, ROW, TERM, Contraction, Space, space_of
 from gcomp.lowering.tiles.schedules.kernel import Settings, power_of_two
 from gcomp.lowering.tiles.schedules.reduction import repeated_flops
 from gcomp.lowering.tiles.tile import BYTES, WORD
@@ -67,6 +67,8 @@ VALUES = 256 << 10
 """Bytes that a block of tiles takes at all points together, at most: the second cache keeps them beside weights."""
 LEAST_PANELS = 4
 """Panels of weights for which a block of tiles is evaluated at points, at least: beside one, that is a tenth more."""
+MANY = 64
+"""Rows of a product that are known at the call, and at least so many: what is left over of blocks does not count."""
 PAGE = 4096
 """Bytes after which addresses share their places in a cache."""
 
@@ -110,6 +112,17 @@ def _products(launch: LaunchOp, ranges: Ranges, lanes: int) -> Choice:
     if found is None:
         return {"block": 2 * lanes}
     op, space = found
+    choice = _cut(launch, op, space, ranges, lanes)
+    rows = space.extents[ROW]
+    if isinstance(op, hlo.ConvolutionOp) or isinstance(rows, int) or (ranges.bounds(rows)[0] or 0) >= MANY:
+        return choice
+    batch, _, columns, terms = space.extents
+    single = Space((batch, 1, columns, terms), space.indices, space.stored)
+    return {**choice, **{FEW + name: n for name, n in _cut(launch, op, single, ranges, lanes).items()}}
+
+
+def _cut(launch: LaunchOp, op: Contraction, space: Space, ranges: Ranges, lanes: int) -> Choice:
+    """How a product of these extents is cut."""
     summed = op.dimensions.rhs_contracting_dimensions if isinstance(op, hlo.DotGeneralOp) else ()
     if _has_words(op):
         return {**_columns_in_panels(launch, op, _in_words(space), ranges, lanes), "words": 1}
@@ -314,6 +327,8 @@ def _sums(rows: Size, columns: Size, lanes: int, panel: int) -> tuple[int, int]:
         width = vectors * lanes
         if panel % lanes == 0 and panel % width and width % panel:
             continue  # what is no whole vectors fits no block, and is one panel or a batch's matrix
+        if 0 < panel < width and isinstance(columns, int) and -(-columns // panel) % -(-width // panel):
+            continue  # a load beyond the last panel may leave the memory that is mapped: the processor takes long then
         across = -(-columns // width) if isinstance(columns, int) else 1 / width
         for count in range(1, min(most, SUMS[lanes] // vectors) + 1):
             if count > 1 and (count + 1) * vectors + 1 > REGISTERS[lanes]:

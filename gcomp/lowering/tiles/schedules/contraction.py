@@ -26,7 +26,7 @@ from xdsl.ir import Operation, SSAValue
 
 from gcomp.analysis.indexing.maps import IndexingMap, d
 from gcomp.analysis.panels import columns_taken
-from gcomp.dims import Ranges, Size, ceildiv, floordiv, mod, product, substitute
+from gcomp.dims import Ranges, Size, ceildiv, dmax, floordiv, mod, product, substitute
 from gcomp.errors import UnsupportedError
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.kernel import LaunchOp
@@ -73,6 +73,11 @@ BATCH, ROW, COLUMN, TERM, PIECE = range(5)
 WINDOW = PIECE
 """The coordinate of positions in a window, where terms are the channels at each."""
 
+FEW = "few_"
+"""What the names of settings begin with that are for one row, where the call decides how many there are."""
+LEFT_OVER = 3
+"""Rows that are left over of blocks, at most, which go one by one."""
+
 GROUP = 8
 """Blocks of rows that share blocks of columns in the cache."""
 
@@ -103,7 +108,8 @@ def contraction(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings)
         return flat(launch, name, ranges, settings)
     pieces = program.pieces()
     if pieces < 2:
-        return Scheduled((*program.run().steps, *borders(launch, name, ranges)))
+        few = _one_by_one(launch, found, f"{name}_few", ranges, settings, program)
+        return Scheduled((*program.run().steps, *few, *borders(launch, name, ranges)))
     first = _Contraction(launch, *found, f"{name}_pieces", ranges, settings)
     scratch = Scratch(ELEMENT_TYPES[program.sum], product(found[1].extents[:TERM]) * pieces)
     around = borders(launch, name, ranges)
@@ -113,6 +119,23 @@ def contraction(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings)
 def _is_mixed(op: Operation) -> bool:
     """Whether factors are of two types, which matrix units do not multiply."""
     return op.operands[0].type.element_type != op.operands[1].type.element_type  # type: ignore[attr-defined]
+
+
+def _one_by_one(
+    launch: LaunchOp, found: tuple[Contraction, Space], name: str, ranges: Ranges, settings: Settings,
+    program: _Contraction,
+) -> Sequence[Step]:  # fmt: skip
+    """The kernel for few rows that are left over of blocks, whose number the call decides, in the settings for one
+    row; nothing where there are none. A block that a few rows fill in part computes what nobody needs."""
+    rows, block = found[1].extents[ROW], program.rows
+    if not settings.get(f"{FEW}rows", 0) or isinstance(rows, int) or block <= LEFT_OVER + 1:
+        return ()
+    program.blocks = floordiv(rows + block - LEFT_OVER - 1, block)
+    own = Settings({"exact": 1, **{k.removeprefix(FEW): n for k, n in settings.values.items() if k.startswith(FEW)}})
+    left = _Contraction(launch, *found, name, ranges, own)
+    left.first = program.blocks * block
+    left.blocks = dmax(0, rows - left.first)
+    return left.run().steps
 
 
 def space_of(launch: LaunchOp) -> tuple[Contraction, Space] | None:
@@ -184,6 +207,9 @@ class _Contraction:
         self.transposed = bool(settings.get("transposed", 0))
         self.precision = "exact" if settings.get("exact", 0) else "ieee"
         self.ranges = ranges
+        self.first: Size = 0
+        """The first row, and how many blocks of rows there are from it on."""
+        self.blocks = blocks_of(rows, self.rows)
         self.spans: dict[int, Span] = {}
         """What the tiles of coordinates hold in the block that is being written."""
 
@@ -320,8 +346,7 @@ class _Contraction:
         return terms if self.word == 1 else floordiv(terms, self.word)
 
     def _across_and_down(self) -> tuple[Size, Size]:
-        _, rows, columns, _ = self.space.extents
-        return blocks_of(columns, self.columns), blocks_of(rows, self.rows)
+        return blocks_of(self.space.extents[COLUMN], self.columns), self.blocks
 
     def _frame(self, which: SSAValue | None) -> Frame:
         frame = self.writer.frame()
@@ -351,6 +376,8 @@ class _Contraction:
 
     def _bind(self, frame: Frame, coordinate: int, extent: Size, block: int, which: SSAValue, axis: int) -> None:
         first = self.b.multiply(which, self.b.position(block))
+        if coordinate == ROW and self.first != 0:
+            first = self.b.add(first, frame.position(self.first))
         self.spans[coordinate] = Span(first, block, axis)
         lanes = self.b.add(first, self.b.iota(block, axis, 2))
         frame.bind(coordinate, lanes, partial=not is_covered(frame, extent, block))

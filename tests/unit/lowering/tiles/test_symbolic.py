@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from gcomp.dims import evaluate
 from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.program import Program
 from gcomp.lowering.llvm.settings import settings_for
@@ -34,8 +35,38 @@ def test_products_of_symbolic_rows_are_products_of_tiles(names: tuple[str, ...])
     )  # fmt: skip
     program = Program.parse(text)
     (launch,) = (op for op in as_kernel(program, "matmul").ops() if isinstance(op, LaunchOp))
-    (step,) = schedule(launch, "kernel", program.ranges, settings_for(launch, program.ranges, 512)).steps
+    step, _ = schedule(launch, "kernel", program.ranges, settings_for(launch, program.ranges, 512)).steps
     assert any(isinstance(op, tile.DotOp) for op in step.kernel.walk())
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3, 4, 11, 12, 13, 15, 16, 24, 27])
+def test_rows_that_are_left_over_of_blocks_go_one_by_one_where_they_are_few(rows: int) -> None:
+    program = Program.parse(PANELS.format(x="?", dims='["n", ', last=1, all='0:"n"'))
+    (launch,) = (op for op in as_kernel(program, "matmul").ops() if isinstance(op, LaunchOp))
+    settings = settings_for(launch, program.ranges, 512)
+    assert settings.get("rows", 0) == 12
+    assert settings.get("few_rows", 0) == 1
+    blocks, few = schedule(launch, "kernel", program.ranges, settings).steps
+    counts = [evaluate(step.grid[0], {"n": rows}) for step in (blocks, few)]
+    left_over = rows % 12
+    assert counts == [2 * (rows // 12 + (left_over > 3)), 0 if left_over > 3 else left_over]
+    random = np.random.default_rng(0)
+    inputs = [random.standard_normal(s).astype(np.float32) for s in ((rows, 40), (2, 40, 32), (60,))]
+    assert check_kernel(program, "matmul", inputs, settings) == []
+
+
+@pytest.mark.parametrize(("panels", "columns"), [(1, 32), (3, 96), (4, 128), (6, 96), (19, 32), (24, 128)])
+def test_blocks_of_one_row_reach_over_no_panel_that_is_not_there(panels: int, columns: int) -> None:
+    """A masked load of memory that is not mapped takes a processor hundreds of cycles."""
+    text = f"""func.func @main(%x: tensor<1x600xf32>, %w: tensor<{panels}x600x32xf32>) -> tensor<1x{panels}x32xf32> {{
+      %d = stablehlo.dot_general %x, %w, contracting_dims = [1] x [1]
+        : (tensor<1x600xf32>, tensor<{panels}x600x32xf32>) -> tensor<1x{panels}x32xf32>
+      return %d : tensor<1x{panels}x32xf32>
+    }}"""
+    program = Program.parse(text)
+    (launch,) = (op for op in as_kernel(program, "matmul").ops() if isinstance(op, LaunchOp))
+    settings = settings_for(launch, program.ranges, 512)
+    assert settings.get("columns", 0) == columns
 
 
 def kernels_of(program: Program, kind: str) -> list[tile.KernelOp]:
