@@ -1,8 +1,9 @@
-"""Run time of quantized models, gcomp beside ONNX Runtime.
+"""Run time of quantized models: the target `cpu` beside ONNX Runtime and OpenVINO.
 
-    python -m benchmarks.quantized --rounds 15 --threads 2
+    python -m benchmarks.quantized --rounds 15 --threads 1
 
-Real models are read from `--models` and left out where they are missing. Each workload runs in a process of its own.
+Models of files are read from `--models` and left out where they are missing; those of benchmarks are exported and
+quantized by ONNX Runtime's tools on first use, and kept in their cache. Each workload runs in a process of its own.
 Before anything is timed the outputs are compared; how much they may differ is the workload's tolerance, of its largest
 output. Exits 1 if a competitor failed or disagreed.
 """
@@ -10,6 +11,7 @@ output. Exits 1 if a competitor failed or disagreed.
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -19,13 +21,20 @@ from tempfile import TemporaryDirectory
 
 import onnx
 
-from benchmarks.quantized_models import dynamically_quantized, int4_product, statically_quantized, transformer
+from benchmarks.quantized_models import (
+    dynamically_quantized,
+    int4_product,
+    int4_weights,
+    prepared,
+    statically_quantized,
+    transformer,
+)
 from benchmarks.report import publish
 from benchmarks.run_time import CLOCKS, Result, as_json, measure_apart, table
-from benchmarks.workloads import Input, Variant, Workload
+from benchmarks.workloads import WORKLOADS, Input, Variant, Workload, cache_directory
 from gcomp.measuring.timing import steady_allocator
 
-NAMES = ["gcomp", "ort"]
+NAMES = ["cpu", "ort", "ov"]
 MODELS = Path(__file__).parents[2] / "shared" / "data" / "models"
 
 
@@ -53,6 +62,26 @@ MADE: dict[str, tuple[str, Callable[[], onnx.ModelProto], float]] = {
     "matmul_nbits_row": ("MatMulNBits, int4, 1x2048x2048", partial(int4_product, 1, 2048, 2048), 1e-5),
 }
 """Name -> what it is, how it is made, and its tolerance."""
+
+
+def _static(path: Path, activations: str = "QUInt8", **options: bool) -> onnx.ModelProto:
+    from onnxruntime.quantization import QuantType
+
+    kinds = {"activation_type": QuantType[activations], "weight_type": QuantType.QInt8}
+    return statically_quantized(prepared(path), **kinds, **options)
+
+
+EXPORTED: dict[str, tuple[str, str, Callable[[Path], onnx.ModelProto], float]] = {
+    "resnet50_qdq": ("resnet50", "ResNet-50, QDQ, u8 by s8, per channel", partial(_static, per_channel=True), 0.2),
+    "resnet50_qdq_tensor": ("resnet50", "the same, per tensor", _static, 0.2),
+    "resnet50_qdq_signed": (
+        "resnet50", "the same, s8 by s8, per channel", partial(_static, activations="QInt8", per_channel=True), 0.2,
+    ),
+    "bert_qdq": ("bert", "BERT-base, 128 tokens, QDQ, u8 by s8, per channel", partial(_static, per_channel=True), 0.2),
+    "bert_dynamic": ("bert", "the same by quantize_dynamic", lambda path: dynamically_quantized(prepared(path)), 0.05),
+    "gpt2_decode_int4": ("gpt2_decode", "GPT-2, one step, MatMulNBits", lambda p: int4_weights(prepared(p)), 1e-3),
+}  # fmt: skip
+"""Name -> the workload that it is of, what it is, how it is quantized, and its tolerance."""
 REAL = {
     "ultraface_f32": ("ultraface_rfb_320_raw", "face detector, 240x320", 1e-5),
     "ultraface_qdq": ("ultraface_rfb_320_raw_qdq", "the same, QDQ", 0.02),
@@ -73,8 +102,22 @@ def _workload(name: str, description: str, tolerance: float, model: onnx.ModelPr
     return ModelFile(name, "small", description, inputs, outputs, {}, tolerance, ("dynamo",), path)
 
 
+def _exported(name: str) -> ModelFile:
+    """A workload of benchmarks, quantized now if the cache lacks it."""
+    source, description, make, tolerance = EXPORTED[name]
+    given, path = WORKLOADS[source], cache_directory() / "quantized" / f"{name}.onnx"
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial = path.with_suffix(".partial")
+        onnx.save(make(given.onnx_path("dynamo")), partial)
+        os.replace(partial, path)
+    return ModelFile(
+        name, given.family, description, given.declared, given.outputs, given.sizes, tolerance, ("dynamo",), path
+    )
+
+
 def workloads(models: Path, folder: Path) -> Sequence[ModelFile]:
-    """The workloads that there are; their models are written to `folder`."""
+    """The workloads that there are apart from exports; their models are written to `folder`."""
     real = [
         _workload(name, description, tolerance, onnx.load(path), folder)
         for name, (file, description, tolerance) in REAL.items()
@@ -96,9 +139,13 @@ def main() -> None:
     steady_allocator()
     results: list[Result] = []
     with TemporaryDirectory() as folder:
-        for workload in workloads(options.models, Path(folder)):
-            if options.workloads != "all" and workload.name not in options.workloads.split(","):
+        every = [lambda w=w: w for w in workloads(options.models, Path(folder))]
+        chosen = options.workloads.split(",")
+        names = [*(w().name for w in every), *EXPORTED]
+        for name, get in zip(names, [*every, *(partial(_exported, name) for name in EXPORTED)], strict=True):
+            if options.workloads != "all" and name not in chosen:
                 continue
+            workload = get()
             print(f"{workload.name} ...", file=sys.stderr, flush=True)
             results.append(measure_apart(workload, NAMES, options.rounds, options.threads, "dynamo"))
     shape = f"{options.threads} threads, {options.rounds} rounds"

@@ -120,16 +120,57 @@ def int4_product(rows: int, inner: int, columns: int, block: int = 32) -> onnx.M
 
 
 class Calibration:
-    """A few random inputs, for ONNX Runtime's calibration."""
+    """A few random inputs, for ONNX Runtime's calibration: numbers, tokens, and masks that leave nothing out."""
 
     def __init__(self, model: onnx.ModelProto, count: int = 4) -> None:
         rng = np.random.default_rng(1)
-        shapes = {p.name: [d.dim_value or 1 for d in p.type.tensor_type.shape.dim] for p in model.graph.input}
-        samples = [{n: rng.normal(size=s).astype(np.float32) for n, s in shapes.items()} for _ in range(count)]
+
+        def sample(port: onnx.ValueInfoProto) -> Array:
+            kind = port.type.tensor_type
+            shape = [d.dim_value or 1 for d in kind.shape.dim]
+            if kind.elem_type == TensorProto.FLOAT:
+                return rng.normal(size=shape).astype(np.float32)
+            return np.ones(shape, np.int64) if "mask" in port.name else rng.integers(0, 1000, shape)
+
+        samples = [{port.name: sample(port) for port in model.graph.input} for _ in range(count)]
         self._samples: Iterator[dict[str, Array]] = iter(samples)
 
     def get_next(self) -> dict[str, Array] | None:
         return next(self._samples, None)
+
+
+def prepared(path: Path) -> onnx.ModelProto:
+    """A model as ONNX Runtime prepares it before it is quantized: batch normalizations folded, constants computed."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
+    options.log_severity_level = 3
+    with TemporaryDirectory() as folder:
+        whole = Path(folder) / "whole.onnx"
+        onnx.save(onnx.load(path), whole)  # weights that lie in another file would be looked for beside the result
+        options.optimized_model_filepath = str(Path(folder) / "model.onnx")
+        onnxruntime.InferenceSession(str(whole), options)
+        return onnx.load(options.optimized_model_filepath)
+
+
+def int4_weights(model: onnx.ModelProto, block: int = 32) -> onnx.ModelProto:
+    """A model whose products by weights are MatMulNBits, by ONNX Runtime's quantizer, which takes no Gemm."""
+    from onnxruntime.quantization.matmul_nbits_quantizer import MatMulNBitsQuantizer
+
+    nodes: list[onnx.NodeProto] = []
+    for node in model.graph.node:
+        if node.op_type != "Gemm" or any(a.name in ("transA", "transB") and a.i for a in node.attribute):
+            nodes.append(node)
+            continue
+        product = f"{node.output[0]}_product"
+        nodes.append(helper.make_node("MatMul", node.input[:2], [product], name=f"{node.name}_product"))
+        nodes.append(helper.make_node("Add", [product, node.input[2]], node.output, name=node.name))
+    del model.graph.node[:]
+    model.graph.node.extend(nodes)
+    quantizer = MatMulNBitsQuantizer(model, block_size=block, is_symmetric=True)
+    quantizer.process()
+    return quantizer.model.model
 
 
 def statically_quantized(model: onnx.ModelProto, **options: Any) -> onnx.ModelProto:

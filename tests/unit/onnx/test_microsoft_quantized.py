@@ -325,6 +325,15 @@ def test_one_row_is_summed_without_storing_unpacked_weights() -> None:
     compiled_agrees(model, [inputs], 2e-3)
 
 
+def test_columns_of_one_rows_product_are_filled_up() -> None:
+    n, k = 515, 96
+    inputs: Inputs = {"a": RNG.normal(size=(1, k)).astype(np.float32), **packed_weights(n, k, 4, 32)}
+    model = node_model("MatMulNBits", inputs, K=k, N=n, bits=4, block_size=32, constants=["b", "s"])
+    shapes = [program.weights[name].shape for program in [import_onnx(model)] for name in program.weights]
+    assert {(3, 16, 576), (3, 576)} <= set(shapes)
+    compiled_agrees(model, [inputs], 2e-3)
+
+
 @pytest.mark.parametrize("kind", [0, 1])
 @pytest.mark.parametrize(("n", "k", "size"), [(4, 32, 16), (3, 33, 16), (5, 24, 64)])
 def test_matmul_bnb4(kind: int, n: int, k: int, size: int) -> None:

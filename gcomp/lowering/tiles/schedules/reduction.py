@@ -13,7 +13,7 @@ from xdsl.ir import Operation, SSAValue
 from gcomp.analysis.fusion.rows import is_inner, waits_of
 from gcomp.analysis.indexing.maps import IndexingMap, d
 from gcomp.analysis.work import flops_per_element
-from gcomp.dims import Ranges, Size, product
+from gcomp.dims import Ranges, Size, floordiv, product, symbols_of
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.types import shape_of
@@ -72,6 +72,8 @@ class Reduction:
         self.rows: Size = product(shape_of(self.reduces[0].results[0]))
         self.columns: dict[Size, Columns] = {}
         self.block = 1
+        self.row: Size = d(0)
+        """The number of a row, by the coordinates that say it."""
         self.axis = 0 if settings.get("across", 0) and not self._inner() else 1
         """The axis along which a row's elements lie in tiles: neighbours in memory go along the last one."""
 
@@ -83,7 +85,10 @@ class Reduction:
         self._store(elements)
         lanes = self.block * max([c.block for c in self.columns.values()], default=1)
         warps = self.settings.get("warps", max(1, min(16, lanes // 256)))
-        return Scheduled((self.writer.step((blocks_of(self.rows, self.block),), warps),))
+        grid = [blocks_of(self.frame.extents[0], self.block)]
+        if self.row != d(0):
+            grid.append(self.frame.extents[1])
+        return Scheduled((self.writer.step(grid, warps),))
 
     # ---- layout ----
 
@@ -101,7 +106,10 @@ class Reduction:
         place = self.b.add(
             self.b.multiply(self.b.program_id(0), self.b.position(rows)), self.b.iota(rows, 1 - self.axis, 2)
         )
-        self.frame.coordinate(self.rows, place, partial=not is_covered(self.frame, self.rows, rows))
+        line = self._line(rows)
+        self.frame.coordinate(line, place, partial=not is_covered(self.frame, line, rows))
+        if line != self.rows:
+            self.row = d(0) + d(self.frame.coordinate(floordiv(self.rows, line), self.b.program_id(1))) * line
         for extent in extents:
             block = chunk if looped else _whole(extent, chains) if isinstance(extent, int) else chunk
             found = Columns(self.frame.declare(extent), extent, block, looped, chains)
@@ -109,6 +117,19 @@ class Reduction:
                 partial = not is_covered(self.frame, extent, block)
                 self.frame.bind(found.coordinate, self.b.iota(block, self.axis, 2), partial=partial)
             self.columns[extent] = found
+
+    def _line(self, block: int) -> Size:
+        """Rows that are numbered on their own: those that lie beside each other, where blocks of all do not end with
+        them. Else what a block reads would lie apart."""
+        lines = {shape_of(op.results[0])[-1:] for op in self.reduces}
+        if self.axis == 1 or self.settings.get("pieces", 1) > 1:
+            return self.rows
+        if len(lines) != 1 or len({shape_of(op.results[0]) for op in self.reduces}) != 1:
+            return self.rows
+        (line,) = lines.pop() or (self.rows,)
+        if not isinstance(line, int) or not isinstance(self.rows, int) or line <= block or line % block == 0:
+            return self.rows
+        return line
 
     def _inner(self) -> bool:
         """Whether neighbours in memory belong to one row."""
@@ -132,7 +153,7 @@ class Reduction:
     def _row(self, op: hlo.ReduceOp) -> IndexingMap:
         """The element of a reduction's result that belongs to the row."""
         shape = shape_of(op.results[0])
-        return self.frame.access(shape, delinearize(d(0), shape))
+        return self.frame.access(shape, delinearize(self.row, shape))
 
     def _reduce(self, elements: Elements, group: Sequence[hlo.ReduceOp]) -> None:
         columns = self.columns[product(ranges_of(group[0], 0, 0))]
@@ -203,7 +224,7 @@ class Reduction:
     def _is_bijective(self, access: IndexingMap) -> bool:
         """Whether the points of the frame reach every element of a value once."""
         count: Size = 1
-        for name in self.frame.used(access) | {d(0).text}:
+        for name in self.frame.used(access) | symbols_of(self.row):
             count = count * self.frame.extents[int(name[2:])]
         return count == product(access.shape)
 
@@ -212,14 +233,14 @@ class Reduction:
         shape = shape_of(value)
         count = product(shape)
         if count == self.rows:
-            return self.frame.access(shape, delinearize(d(0), shape))
+            return self.frame.access(shape, delinearize(self.row, shape))
         columns = next(c for c in self.columns.values() if c.extent * self.rows == count)
-        return self.frame.access(shape, delinearize(d(0) * columns.extent + d(columns.coordinate), shape))
+        return self.frame.access(shape, delinearize(self.row * columns.extent + d(columns.coordinate), shape))
 
     def _columns_at(self, coordinate: int) -> Columns:
         return next(c for c in self.columns.values() if c.coordinate == coordinate)
 
     def _write(self, elements: Elements, j: int, access: IndexingMap) -> None:
         found = elements(self.writer.values[j], access)
-        used = self.frame.used(access) | {d(0).text}
+        used = self.frame.used(access) | symbols_of(self.row)
         self.writer.store(j, self.frame, access, found, used)

@@ -6,7 +6,7 @@ They stay packed in memory. What the program holds is their unpacking: shifts an
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from xdsl.ir import SSAValue
@@ -21,6 +21,9 @@ from gcomp.ir import stablehlo as hlo
 from gcomp.ir.attributes import DotDimensions
 from gcomp.ir.gathering import take, wrap_indices
 from gcomp.ir.types import dtype_text, rank_of, shape_of
+
+COLUMNS = 64
+"""Columns of weights that are unpacked together: bytes of a line of a cache."""
 
 
 def unpack_bits(ctx: NodeContext, x: SSAValue, bits: int, *, high_first: bool = False) -> SSAValue:
@@ -78,7 +81,7 @@ def matmul_nbits(ctx: NodeContext) -> Results:
         ctx.unsupported("its weights are laid out for one kind of GPU", fix="export with weight_prepacked = 0")
     blocks = _Blocks.of(ctx, positive(ctx, "N"), positive(ctx, "K"))
     if not ctx.has(4) and ctx.rank() and dims.product(ctx.shape()[:-1]) == 1:
-        return [_add_bias(ctx, blocks.row_product(ctx), 5)]
+        return [_add_bias(ctx, blocks.filled(ctx).row_product(ctx, blocks.n), 5)]
     return [_product(ctx, blocks.weights(ctx), 0, 5)]
 
 
@@ -166,8 +169,21 @@ class _Blocks:
         mask = b.full(shape_of(like), (1 << bits) - 1, "ui8")
         return planes if bits == 8 else [b.emit(hlo.AndOp, plane, mask) for plane in planes]
 
-    def row_product(self, ctx: NodeContext) -> SSAValue:
-        """One row (..., K) times the weights. Sums within blocks, then over them, never store the unpacked weights."""
+    def filled(self, ctx: NodeContext) -> _Blocks:
+        """The same with columns of zeros at the end, a multiple of `COLUMNS` in all; only of known weights without zero
+        points, and where that is little beside the columns that there are."""
+        packed, scale, b = ctx.known_value(1), ctx.known_value(2), ctx.b
+        if packed is None or scale is None or ctx.has(3) or self.n % COLUMNS == 0 or self.n < 8 * COLUMNS:
+            return self
+        more = [(0, -self.n % COLUMNS), (0, 0), (0, 0)]
+        packed = np.pad(packed.reshape(self.n, self.count, self._bytes), more).transpose(1, 2, 0)
+        scale = np.pad(scale.reshape(self.n, self.count), more[:2]).transpose(1, 0)
+        wide = b.constant(np.ascontiguousarray(packed)), b.convert(b.constant(np.ascontiguousarray(scale)), "f32")
+        return replace(self, n=self.n + more[0][1], packed=wide[0], scale=wide[1])
+
+    def row_product(self, ctx: NodeContext, columns: int) -> SSAValue:
+        """One row (..., K) times the weights, of which so many columns count. Sums within blocks, then over them, never
+        store the unpacked weights."""
         b, shape = ctx.b, ctx.shape()
         x = ctx.restate(b.convert(ctx[0], "f32"), {len(shape) - 1: self.k})
         per_byte = 8 // self.bits
@@ -181,7 +197,8 @@ class _Blocks:
             total = terms if total is None else b.add(total, terms)
         assert total is not None
         blocks = b.multiply(b.reduce(hlo.AddOp, total, [1]), self.scale)
-        return b.reshape(b.reduce(hlo.AddOp, blocks, [0]), (*shape[:-1], self.n))
+        row = b.slice_axis(b.reduce(hlo.AddOp, blocks, [0]), 0, 0, columns)
+        return b.reshape(row, (*shape[:-1], columns))
 
 
 def _zero_points(ctx: NodeContext, n: int, blocks: int, bits: int) -> SSAValue | None:
