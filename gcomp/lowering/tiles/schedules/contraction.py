@@ -130,11 +130,12 @@ def _one_by_one(
     rows, block = found[1].extents[ROW], program.rows
     if not settings.get(f"{FEW}rows", 0) or isinstance(rows, int) or block <= LEFT_OVER + 1:
         return ()
-    program.blocks = floordiv(rows + block - LEFT_OVER - 1, block)
+    blocks = floordiv(rows + block - LEFT_OVER - 1, block)
+    if (count := dmax(0, rows - blocks * block)) == 0:
+        return ()
     own = Settings({"exact": 1, **{k.removeprefix(FEW): n for k, n in settings.values.items() if k.startswith(FEW)}})
     left = _Contraction(launch, *found, name, ranges, own)
-    left.first = program.blocks * block
-    left.blocks = dmax(0, rows - left.first)
+    program.blocks, left.first, left.blocks = blocks, blocks * block, count
     return left.run().steps
 
 

@@ -55,6 +55,13 @@ def test_rows_that_are_left_over_of_blocks_go_one_by_one_where_they_are_few(rows
     assert check_kernel(program, "matmul", inputs, settings) == []
 
 
+def test_nothing_is_left_over_of_a_multiple_of_blocks() -> None:
+    program = Program.parse(PANELS.format(x="?", dims='["12*n", ', last=1, all='0:"12*n"'))
+    (launch,) = (op for op in as_kernel(program, "matmul").ops() if isinstance(op, LaunchOp))
+    (step,) = schedule(launch, "kernel", program.ranges, settings_for(launch, program.ranges, 512)).steps
+    assert evaluate(step.grid[0], {"n": 5}) == 2 * 5
+
+
 @pytest.mark.parametrize(("panels", "columns"), [(1, 32), (3, 96), (4, 128), (6, 96), (19, 32), (24, 128)])
 def test_blocks_of_one_row_reach_over_no_panel_that_is_not_there(panels: int, columns: int) -> None:
     """A masked load of memory that is not mapped takes a processor hundreds of cycles."""
