@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from gcomp.collecting import rare_collections
 from gcomp.dims import DimSpec
+from gcomp.exactness import DEFAULT_NUMERICS, Numerics
 from gcomp.options import DEFAULT_TARGET, Array, Buckets, Options, Verify
 from gcomp.passes.manager import Instrument, PassManager
 from gcomp.passes.memory.rematerialize import bytes_in
@@ -22,7 +23,7 @@ from gcomp.stages.base import Stage
 from gcomp.stages.looking import Looking
 from gcomp.stages.padding import Padding
 from gcomp.stages.placing import Placing
-from gcomp.stages.settings import Budgeting, Donating, GettingReady
+from gcomp.stages.settings import Budgeting, Choosing, Donating, GettingReady
 from gcomp.stages.verifying import Verifying
 from gcomp.targets.base import Target, target_named
 from gcomp.texts import require_weights
@@ -52,6 +53,7 @@ def compile(
     reproducer: Path | None = None,
     tuned: Path | None = None,
     memory_budget: int | str | None = None,
+    numerics: Numerics | None = None,
     threads: int | None = None,
     executables: int | None = None,
     prepare: bool = True,
@@ -73,11 +75,13 @@ def compile(
     values to give, and keeps the program for `Model.fetch`; `checks` are compiled in (docs/guides/looking_inside.md).
     `buckets` has sizes that symbols are padded to (docs/guides/variable_lengths.md), `tuned` is of `gcomp tune`.
     `memory_budget` is how many bytes (4096, or "2GiB") gcomp's plan of memory may take besides weights and inputs:
-    kernels run again where that keeps it. `threads` and `executables` are as in `gcomp.load`. Without `prepare`, XLA is
-    not started before the model is used, and compiles then, also where all sizes are known. `mesh` has the axes of a
-    mesh of devices (`{"data": 2, "model": 4}`, or "data=2,model=4"), and `shardings` says how inputs, outputs and
-    weights lie on it: `{"x": "data,*", "w": (None, "model")}`, or "auto" for what a search finds to take the least
-    time (docs/guides/sharding.md). Raises GcompError.
+    kernels run again where that keeps it. `numerics` says how exact `cpu` is: "exact" is one order of every sum,
+    "standard" (what holds where nothing is said) also computes convolutions otherwise where their measured error is at
+    most twice as large, "fast" where it is at most eight times as large (docs/guides/cpu.md). `threads` and
+    `executables` are as in `gcomp.load`. Without `prepare`, XLA is not started before the model is used, and compiles
+    then, also where all sizes are known. `mesh` has the axes of a mesh of devices (`{"data": 2, "model": 4}`, or
+    "data=2,model=4"), and `shardings` says how inputs, outputs and weights lie on it: `{"x": "data,*", "w": (None,
+    "model")}`, or "auto" for what a search finds to take the least time (docs/guides/sharding.md). Raises GcompError.
     """
     return compile_with(
         source,
@@ -86,7 +90,7 @@ def compile(
             target=target, dims=dims, structures=structures, constants=constants, pipeline=pipeline, verify=verify,
             verify_inputs=verify_inputs, donate=donate, fetch=fetch, checks=checks, buckets=buckets,
             instruments=instruments, progress=progress, reproducer=reproducer, tuned=tuned,
-            memory_budget=memory_budget, threads=threads, executables=executables, prepare=prepare,
+            memory_budget=memory_budget, numerics=numerics, threads=threads, executables=executables, prepare=prepare,
             mesh=mesh, shardings=shardings,
         ),
     )  # fmt: skip
@@ -94,6 +98,7 @@ def compile(
 
 _NEEDS = {
     "memory_budget": Ability.MEMORY_BUDGET,
+    "numerics": Ability.NUMERICS,
     "tuned": Ability.TUNING,
     "threads": Ability.THREADS,
 }
@@ -147,14 +152,17 @@ def _passes(target: Target, options: Options) -> list[Pass]:
     """A target's passes, or those of a pipeline."""
     if options.pipeline is not None:
         return parse_pipeline(options.pipeline)
-    budget = options.memory_budget
-    return parse_pipeline(target.pipeline(None if budget is None else bytes_in(budget)))
+    budget = None if options.memory_budget is None else bytes_in(options.memory_budget)
+    if not target.can(Ability.NUMERICS):
+        return parse_pipeline(target.pipeline(budget))
+    return parse_pipeline(target.pipeline(budget, options.numerics or DEFAULT_NUMERICS))
 
 
 def _stages(target: Target, options: Options) -> list[Stage]:
     """What was asked for, in the order in which it is done. Every program may print, and is looked into."""
     found: list[tuple[object, Callable[[], Stage]]] = [
         (True, lambda: Placing(options, target)),
+        (target.can(Ability.NUMERICS), lambda: Choosing(options)),
         (options.donate, lambda: Donating(options)),
         (options.verify != "off", lambda: Verifying(options)),
         (True, lambda: Looking(options, target)),

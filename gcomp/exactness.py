@@ -1,8 +1,14 @@
-"""How much a rewrite may change results: the classes of the correctness contract (docs/guides/semantics.md)."""
+"""How much a rewrite may change results, and a target's kernels: the classes of docs/guides/semantics.md."""
 
 from __future__ import annotations
 
 from enum import Enum
+from typing import Literal
+
+Numerics = Literal["exact", "standard", "fast"]
+"""How exact a target's kernels are, where it has classes for it."""
+DEFAULT_NUMERICS: Numerics = "standard"
+"""The class where nothing is said."""
 
 
 class Exactness(Enum):

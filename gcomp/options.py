@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 
 from gcomp.dims import DimError, DimSpec, Range, range_of
 from gcomp.errors import UsageError, suggest
+from gcomp.exactness import Numerics
 from gcomp.sharding import Mesh
 from gcomp.sharding.text import MeshSpec
 
@@ -19,13 +20,13 @@ if TYPE_CHECKING:
     from gcomp.frontends.onnx.model.input_structures import Structure
     from gcomp.passes.manager import Instrument
 
+Verify = Literal["off", "each", "full"]
+
 DEFAULT_TARGET = "cpu"
 """What every door compiles for, unless it is told otherwise."""
 
 OF_A_CALL = ("dims", "structures", "constants", "donate", "fetch", "buckets", "shardings")
 """Options that doors which compile for each kind of call leave out: its arguments and results decide them."""
-
-Verify = Literal["off", "each", "full"]
 
 Buckets = Mapping[str, Sequence[int]]
 """The sizes to pad each symbol to."""
@@ -57,6 +58,7 @@ class Options:
     reproducer: Path | None = None
     tuned: Path | None = None
     memory_budget: int | str | None = None
+    numerics: Numerics | None = None
     threads: int | None = None
     executables: int | None = None
     prepare: bool = True
@@ -80,6 +82,10 @@ class Options:
             raise UsageError(
                 f"shardings={self.shardings!r} says nothing", fix='give a mesh, and "auto" for what a search finds'
             )
+        if self.numerics is not None and self.numerics not in get_args(Numerics):
+            raise UsageError(f"numerics is {', '.join(map(repr, get_args(Numerics)))}, not {self.numerics!r}")
+        if self.pipeline is not None and self.numerics is not None:
+            raise UsageError("a pipeline says itself how exact it is", fix="write choose-convolutions into it, or not")
         if self.pipeline is not None and self.memory_budget is not None:
             raise UsageError("a pipeline says itself what runs again", fix="write rematerialize{budget=...} into it")
 
@@ -134,6 +140,7 @@ _KINDS: Mapping[str, tuple[tuple[Any, ...], str]] = {
     "reproducer": (_PATH, "a path"),
     "tuned": (_PATH, "a path"),
     "memory_budget": ((int, str), "a number of bytes, or a text as in '2GiB'"),
+    "numerics": ((str,), "'exact', 'standard', 'fast'"),
     "threads": ((int,), "a whole number"),
     "executables": ((int,), "a whole number"),
     "prepare": ((bool,), "True or False"),

@@ -18,8 +18,6 @@ from gcomp.records import record
 
 Array = np.ndarray[Any, Any]
 
-FACTOR = 2.0
-"""How many times the error of a plain sum is allowed, at most."""
 RESULTS, FEATURES = 1024, 4
 """Results that are computed to measure errors, and of how many features."""
 GAIN = 0.9
@@ -141,4 +139,4 @@ def _rms(x: Array) -> float:
     return float(np.sqrt(np.mean(np.square(x, dtype=np.float64))))
 
 
-__all__ = ["FACTOR", "Errors", "Layer", "errors", "seconds", "tiles_for"]
+__all__ = ["Errors", "Layer", "errors", "seconds", "tiles_for"]

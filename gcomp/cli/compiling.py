@@ -33,6 +33,7 @@ from gcomp.cli.options import check_writable, load_files, pairs, read_arrays, so
 from gcomp.cli.spinner import spinner
 from gcomp.driver import compile_with
 from gcomp.errors import UsageError
+from gcomp.exactness import Numerics
 from gcomp.options import DEFAULT_TARGET, Options, Verify
 from gcomp.passes.manager import Instrument, PrintAfterChange, Timing
 from gcomp.records import record
@@ -43,6 +44,15 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 _STEPS = {"import": "reading the model", "passes": "running passes", "emission": "lowering"}
+
+
+NumericsOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="exact|standard|fast",
+        help="how exact cpu is: sums in one order, errors at most twice theirs (the default), or eight times",
+    ),
+]
 
 
 def verified_text(verified: Json) -> str:
@@ -99,6 +109,7 @@ def compile(
         str | None,
         typer.Option(metavar="BYTES", help="run kernels again where that keeps the plan's memory within, as in 2GiB"),
     ] = None,
+    numerics: NumericsOption = None,
     mesh: MeshOption = None,
     sharding: Shardings = None,
     auto: Automatic = False,
@@ -116,7 +127,7 @@ def compile(
     options = Options(
         **source.keywords(), target=target, pipeline=pipeline, verify=cast(Verify, verify), verify_inputs=given,
         donate=donate or [], fetch=fetch or None, checks=split_list(check), tuned=tuned, memory_budget=memory_budget,
-        reproducer=output.with_suffix(".crash.mlir"), prepare=False,
+        numerics=cast("Numerics | None", numerics), reproducer=output.with_suffix(".crash.mlir"), prepare=False,
         mesh=mesh, shardings=_shardings(sharding, auto=auto),
     )  # fmt: skip
     chosen, tables = buckets_of(found, model, target, source)

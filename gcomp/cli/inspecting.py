@@ -33,7 +33,7 @@ from gcomp.report.page import view_page
 from gcomp.report.roofline import points, roofline_view
 from gcomp.runtime.artifact import open_artifact
 from gcomp.runtime.engine import Ability
-from gcomp.runtime.manifest import InputSpec, OutputSpec
+from gcomp.runtime.manifest import InputSpec, NumericsSpec, OutputSpec
 from gcomp.runtime.model import Model
 from gcomp.runtime.plan import HostStep
 from gcomp.runtime.sampling import sizes_for
@@ -125,6 +125,8 @@ def _show(path: Path, model: Model, sizes: dict[str, int]) -> None:
         held = f"{sum(code):,} bytes in {len(code)} member{'s' * (len(code) > 1)}, for {', '.join(model.on.variants)}"
         facts.add_row("machine code", f"{held}: a call runs it, so trust who made it")
     facts.add_row("weights", f"{len(model.weights):,} ({sum(w.nbytes for w in model.weights.values()):,} bytes)")
+    if model.numerics is not None:
+        facts.add_row("numerics", model.numerics.name)
     if counts := Counter(step.function for step in model.plan.steps if isinstance(step, HostStep)):
         listed = ", ".join(f"{count} x {name}" for name, count in sorted(counts.items()))
         facts.add_row("host steps", f"{counts.total()} ({listed}): sizes that depend on data")
@@ -133,11 +135,22 @@ def _show(path: Path, model: Model, sizes: dict[str, int]) -> None:
     for index, segment in enumerate(model.segments):
         facts.add_row(f"segment {index}", escape(segment))
     console.print(facts)
+    if model.numerics is not None and model.numerics.kernels:
+        console.print(_chosen(model.numerics))
     if model.on.can(Ability.LAUNCHES):
         for table in launch_tables(model, sizes):
             console.print(table)
     else:
         console.print(_ops(model.text(**sizes)))
+
+
+def _chosen(numerics: NumericsSpec) -> Table:
+    """The kernels that were chosen for how fast they are."""
+    title = "chosen for their time: errors relative to the results, against f64"
+    table = Table("where", "algorithm", "error", "of plain sums", title=title)
+    for kernel in numerics.kernels:
+        table.add_row(escape(kernel.where), escape(kernel.algorithm), f"{kernel.error:.1e}", f"{kernel.exact:.1e}")
+    return table
 
 
 def _signature(model: Model) -> Table:

@@ -297,6 +297,15 @@ def is_trusted(program: Program, op: hlo.CompositeOp) -> bool:
     return TRUSTED in op.attributes or is_canonical(program, op)
 
 
+def measured_in(program: Program) -> Sequence[tuple[Operation, Mapping[str, Any]]]:
+    """The ops of a program that a pass chose for how fast they are, and what it measured (`MEASURED`)."""
+    marks = [(op, op.attributes.get(MEASURED)) for op in program.ops()]
+    return [
+        (op, {name: decode(value) for name, value in mark.data.items()})
+        for op, mark in marks if isinstance(mark, DictionaryAttr)
+    ]  # fmt: skip
+
+
 def by_name(program: Program) -> Program | None:
     """The program with each trusted composite replaced by the canonical decomposition of its name.
 

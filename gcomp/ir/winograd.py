@@ -6,7 +6,7 @@ values at a point are values of the product, which is interpolated. So a tile ta
 channels, where its sums have 9 m^2: 16 for 36, or 36 for 144.
 
 The points decide how much rounding is made larger on the way back. Beside 0 and infinity they come in pairs of both
-signs. For m = 4, 5/8 and 3/2 make it half as large as 1 and 2 do, which are usual (least of all pairs of eighths).
+signs. For m = 4, 5/8 and 3/2 make it half as large as 1 and 2 do, which are usual; no pair of eighths is much better.
 """
 
 from __future__ import annotations

@@ -28,6 +28,7 @@ class Ability(Enum):
     LOOKING = "inner values are not shown", UnsupportedError
     TUNING = "results of tuning (--tuned) are not used", UsageError
     MEMORY_BUDGET = "there is no memory budget", UsageError
+    NUMERICS = "there are no classes of numerics", UsageError
     THREADS = "the number of threads is not set", UsageError
     LAUNCHES = "there are no launches", UsageError
     """The plan is a list of launches, with a source, flops and bytes for each."""

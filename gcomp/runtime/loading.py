@@ -80,7 +80,7 @@ def load(
         model = model_of(plan, weights, producers=manifest.producers, licences=manifest.licences)
         if threads is not None:
             model.set_threads(threads)
-        model.verified = manifest.verified
+        model.verified, model.numerics = manifest.verified, manifest.numerics
         return model if executables is None else model.keep(executables)
     except (dims.DimError, ArtifactError) as error:
         why = f"{error.what} {error.why or ''}".strip() if isinstance(error, ArtifactError) else str(error)

@@ -18,7 +18,7 @@ from gcomp.runtime import strict_json
 from gcomp.runtime.narrowing import NARROWER, SCALED, scales_fit
 from gcomp.runtime.strict_json import Json, JsonError
 
-FORMAT_VERSION = 10
+FORMAT_VERSION = 11
 """Raised by one whenever an older gcomp could misread a newer artifact."""
 
 MAX_RANK = 64
@@ -114,12 +114,32 @@ class MemorySpec:
 
 
 @record
+class ChosenKernel:
+    """A kernel that was chosen for how fast it is: what of the source it computes, by which algorithm, its error, and
+    that of plain sums (`exact`), measured when it was compiled, relative to its results."""
+
+    where: str
+    algorithm: str
+    error: float
+    exact: float
+
+
+@record
+class NumericsSpec:
+    """The class of a model's numerics ("exact", "standard", "fast"; "pipeline" where a pipeline of the user's said what
+    to do), and the kernels that were chosen in it."""
+
+    name: str
+    kernels: tuple[ChosenKernel, ...]
+
+
+@record
 class Manifest:
     """All that an artifact says about itself.
 
     `constraints` (texts of relations that sizes must obey), `segments`, `result` and `arguments` are read by the
     target's executor. `verified` says what a verified compilation compared, by what was held to the reference
-    ("passes", "target"); None where nothing was.
+    ("passes", "target"); None where nothing was. `numerics` is None for a target that has no classes of them.
     """
 
     format_version: int
@@ -139,6 +159,7 @@ class Manifest:
     licences: tuple[str, ...]
     segments: tuple[Mapping[str, Json], ...]
     verified: Json
+    numerics: NumericsSpec | None
 
     def to_json(self) -> bytes:
         """The canonical text. Raises ArtifactError for what JSON cannot say."""

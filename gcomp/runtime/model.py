@@ -15,7 +15,16 @@ from gcomp.runtime.checks import CheckedExecutor
 from gcomp.runtime.engine import Ability, engine_of
 from gcomp.runtime.environment import check_whole
 from gcomp.runtime.executor import Array, Executor
-from gcomp.runtime.manifest import FORMAT_VERSION, InputSpec, Manifest, MemorySpec, OutputSpec, WeightSpec, initial_name
+from gcomp.runtime.manifest import (
+    FORMAT_VERSION,
+    InputSpec,
+    Manifest,
+    MemorySpec,
+    NumericsSpec,
+    OutputSpec,
+    WeightSpec,
+    initial_name,
+)
 from gcomp.runtime.plan import DeviceSegment, Plan
 from gcomp.runtime.results import result_view
 from gcomp.runtime.signature import Signature, constraints_to_json, describe, describe_input, symbols_to_json
@@ -80,6 +89,8 @@ class Model:
         self.licences = licences
         self.verified: Json = None
         """What a verified compilation compared, as the manifest says it; None where nothing was."""
+        self.numerics: NumericsSpec | None = None
+        """The class of numerics, and what was chosen in it; None for a target that has no classes."""
         self._timings = dict(timings or {})
         self.finder: Callable[[tuple[str, ...]], Model] | None = None
         """What compiles a model of other values of the same program; None where the program is not at hand."""
@@ -347,6 +358,7 @@ def manifest_of(model: Model) -> Manifest:
         licences=model.licences,
         segments=plan.to_json(),
         verified=model.verified,
+        numerics=model.numerics,
     )
 
 

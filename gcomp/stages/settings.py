@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from gcomp.errors import UsageError
+from gcomp.exactness import DEFAULT_NUMERICS
+from gcomp.ir.composites import measured_in
+from gcomp.ir.locations import describe
 from gcomp.ir.program import Program
 from gcomp.options import Options
 from gcomp.passes.memory.rematerialize import bytes_in, check_budget
 from gcomp.runtime.engine import Ability
+from gcomp.runtime.manifest import ChosenKernel, NumericsSpec
 from gcomp.runtime.model import Model
 from gcomp.stages.base import Stage
 
@@ -23,6 +27,21 @@ class Donating(Stage):
         if unknown := [name for name in self.names if name not in known]:
             raise UsageError(f"cannot donate {unknown[0]!r}: no such input", fix=f"the inputs are: {', '.join(known)}")
         program.donate(set(self.names))
+
+
+class Choosing(Stage):
+    """Notes the class of numerics, and what was chosen for how fast it is, with its measured error."""
+
+    def __init__(self, options: Options) -> None:
+        # A pipeline says itself how exact it is.
+        self.name = "pipeline" if options.pipeline is not None else options.numerics or DEFAULT_NUMERICS
+        self._kernels: list[ChosenKernel] = []
+
+    def after_passes(self, program: Program) -> None:
+        self._kernels += [ChosenKernel(describe(op.location), **found) for op, found in measured_in(program)]
+
+    def on_model(self, model: Model) -> None:
+        model.numerics = NumericsSpec(self.name, tuple(self._kernels))
 
 
 class Budgeting(Stage):

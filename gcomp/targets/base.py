@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from gcomp.exactness import Numerics
 from gcomp.runtime.engine import Ability, Engine, engine_named, families
 
 if TYPE_CHECKING:
@@ -30,10 +31,10 @@ class Target(Engine):
         """The machine (`gcomp.analysis.machines`) whose cost model fusion and `explain` use."""
 
     @abstractmethod
-    def pipeline(self, memory_budget: int | None = None) -> str:
-        """The passes for this target; within a budget of bytes, kernels may run again.
+    def pipeline(self, memory_budget: int | None = None, numerics: Numerics = "standard") -> str:
+        """The passes for this target, of a class of numerics; within a budget of bytes, kernels may run again.
 
-        There is one only for a target that has `Ability.MEMORY_BUDGET`.
+        A budget is given only to a target that has `Ability.MEMORY_BUDGET`, other numerics to one with `NUMERICS`.
         """
 
     def get_ready(self) -> None:

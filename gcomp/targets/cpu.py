@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gcomp.exactness import Numerics
 from gcomp.runtime.cpu.variants import VARIANTS, this_machine
 from gcomp.runtime.engine import Ability
 from gcomp.runtime.executor import Array, Executor, StatefulExecutor
@@ -21,10 +22,17 @@ _BYTES = 'inline,infer-shapes,quantized-products{form="bytes"},integer-products{
 _LAYOUTS = (
     "conv-channels-last,sink-transposes,canonicalize,sink-transposes,canonicalize,"
     "conv-dilation-apart,conv-to-arithmetic,window-to-arithmetic,conv-padding-apart,"
-    'fold-constants,pack-dot-weights{{target="{panels}"}},dot-weight-layout'
+    'fold-constants,{choice}pack-dot-weights{{target="{panels}"}},dot-weight-layout'
 )
 """Convolutions with channels last, transposed ones by phases, depthwise ones as sums of products, weights as products
 read them: in panels."""
+
+_CHOICES: Mapping[Numerics, str] = {
+    "exact": "",
+    "standard": 'choose-convolutions{{target="{panels}"}},',
+    "fast": 'choose-convolutions{{target="{panels}" factor=8}},',
+}
+"""Class of numerics -> the passes that choose how sums are computed."""
 
 
 class Cpu(Target):
@@ -37,6 +45,7 @@ class Cpu(Target):
     samples = ("cpu",)
     abilities = frozenset({
         Ability.STATE, Ability.LOOKING, Ability.MEMORY_BUDGET, Ability.THREADS, Ability.LAUNCHES, Ability.PROFILE,
+        Ability.NUMERICS,
     })  # fmt: skip
     reasons = {
         Ability.TUNING: "its kernels have settings for each kind of processor",
@@ -54,14 +63,15 @@ class Cpu(Target):
     def machine(self) -> str:
         return self.variants[0]
 
-    def pipeline(self, memory_budget: int | None = None) -> str:
+    def pipeline(self, memory_budget: int | None = None, numerics: Numerics = "standard") -> str:
         from gcomp.passes.pipelines import FINISH, TO_FUSION, planned_pipeline, within_budget
 
         # What several kinds of processors read is stored once, as suits any.
         panels = self.machine if len(self.variants) == 1 else self.family
         kernels = f"drop-barriers,library-to-host,dot-rows,fold-constants,{planned_pipeline(self.machine, panels)}"
+        layouts = _LAYOUTS.format(panels=panels, choice=_CHOICES[numerics].format(panels=panels))
         graph = f"{_BYTES},{TO_FUSION},fold-scales"
-        found = f"{graph},{_LAYOUTS.format(panels=panels)},{FINISH},{kernels}"
+        found = f"{graph},{layouts},{FINISH},{kernels}"
         return found if memory_budget is None else within_budget(found, memory_budget, self.machine)
 
     def get_ready(self) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gcomp.exactness import Numerics
 from gcomp.runtime.engine import Ability
 from gcomp.runtime.executor import Array, Executor, StatefulExecutor
 from gcomp.targets.base import Report, Target
@@ -27,7 +28,7 @@ class Triton(Target):
     def machine(self) -> str:
         return self.variants[0]
 
-    def pipeline(self, memory_budget: int | None = None) -> str:
+    def pipeline(self, memory_budget: int | None = None, numerics: Numerics = "standard") -> str:
         from gcomp.passes.pipelines import PLANNED, TO_FUSION, within_budget
 
         found = f"{TO_FUSION},drop-barriers,library-to-host,{PLANNED}"

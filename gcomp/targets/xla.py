@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gcomp.exactness import Numerics
 from gcomp.runtime.buckets import PaddedExecutor
 from gcomp.runtime.engine import Ability
 from gcomp.runtime.executor import Array, Executor, StatefulExecutor
@@ -56,7 +57,7 @@ class Xla(Target):
     def machine(self) -> str:
         return "cpu"
 
-    def pipeline(self, memory_budget: int | None = None) -> str:
+    def pipeline(self, memory_budget: int | None = None, numerics: Numerics = "standard") -> str:
         from gcomp.passes.pipelines import FINISH, GRAPH, OPEN
 
         return f"{OPEN},{_INTEGERS},{GRAPH},{_CPU},{FINISH}"

@@ -77,7 +77,7 @@ ALLOWED: dict[str, set[str]] = {
     "targets": FOUNDATIONS | {"ir", "analysis", "passes", "lowering", "runtime"},
     "texts": FOUNDATIONS | {"ir", "runtime"},
     "factories": {"errors", "records"},
-    "options": {"dims", "errors", "frontends", "passes", "records", "sharding"},
+    "options": {"dims", "errors", "exactness", "frontends", "passes", "records", "sharding"},
     "sources": FOUNDATIONS | {"ir", "frontends", "factories", "options", "texts"},
     # Models that are made from seeds, to ask questions about.
     "corpus": FOUNDATIONS | {"ir", "runtime", "sources", "texts"},
@@ -86,6 +86,7 @@ ALLOWED: dict[str, set[str]] = {
     "driver": {
         "collecting",
         "dims",
+        "exactness",
         "options",
         "sharding",
         "sources",

@@ -73,7 +73,7 @@ class Kernel:
         return []
 
     def _release(self) -> None:
-        if self.w.spaces:
+        if any(space not in self.held for space in self.w.spaces):
             self.w.release({*self.held, *spaces(self.tiles.values())})
 
     # ---- tiles ----

@@ -170,7 +170,7 @@ def _for(k: Kernel, op: tile.ForOp) -> None:
     lower, upper = k.tiles[op.lower].get(0, 0, 1), k.tiles[op.upper].get(0, 0, 1)
     starts = [k.tiles[v] for v in op.carried]
     shapes = [start.shape for start in starts]
-    if lower.number is not None and upper.number is not None:
+    if lower.number is not None and upper.number is not None and op.rolled is None:
         positions = range(lower.number, upper.number, op.stride)
         if len(positions) <= UNROLLED and len(positions) * _vectors(k, op) <= MOST_UNROLLED:
             _unroll(k, op, positions, starts)

@@ -302,6 +302,7 @@ class TileBuilder:
     def loop(
         self, lower: SSAValue, upper: SSAValue, step: int, carried: Sequence[SSAValue],
         body: Callable[[SSAValue, Sequence[SSAValue]], Sequence[SSAValue]], *, flatten: bool = False,
+        rolled: bool = False,
     ) -> Sequence[SSAValue]:  # fmt: skip
         """A loop over positions; `body` takes the position and what is carried, and returns what is."""
         types = [v.type for v in carried]
@@ -312,7 +313,10 @@ class TileBuilder:
         op = tile.ForOp.create(
             operands=[lower, upper, *carried],
             result_types=types,
-            properties={"step": integer(step)} | ({"flatten": UnitAttr()} if flatten else {}),
+            properties={
+                "step": integer(step),
+                **{name: UnitAttr() for name, asked in (("flatten", flatten), ("rolled", rolled)) if asked},
+            },
             regions=[Region(block)],
         )
         return self.insert(op).results

@@ -540,6 +540,7 @@ class ForOp(TileOp):
     """`for i in range(lower, upper, step)` with carried tiles. The region takes i and these, and yields these.
 
     `flatten` asks for one loop of this one and the one inside, so that loads of the next turn begin before this ends.
+    `rolled` asks for a loop even of few turns, which would else be written one after the other.
     """
 
     name = "tile.for"
@@ -547,6 +548,7 @@ class ForOp(TileOp):
     upper = operand_def(AnyTensorTypeConstr)
     step = prop_def(IntegerAttr)
     flatten = opt_prop_def(UnitAttr)
+    rolled = opt_prop_def(UnitAttr)
     carried = var_operand_def(AnyTensorTypeConstr)
     body = region_def("single_block")
     results_ = var_result_def(AnyTensorTypeConstr)

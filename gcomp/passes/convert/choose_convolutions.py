@@ -18,7 +18,7 @@ from xdsl.ir import SSAValue
 
 from gcomp.analysis.constants import stored_array
 from gcomp.analysis.machines import Machine, machine_named
-from gcomp.analysis.winograd import FACTOR, Errors, Layer, errors, tiles_for
+from gcomp.analysis.winograd import Errors, Layer, errors, tiles_for
 from gcomp.exactness import Exactness
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.attributes import sizes_of
@@ -43,8 +43,8 @@ class ConvolutionToWinograd(Pattern):
     roots = (hlo.ConvolutionOp,)
     exactness = Exactness.E2
 
-    def __init__(self, machine: Machine) -> None:
-        self.machine = machine
+    def __init__(self, machine: Machine, factor: int = 2) -> None:
+        self.machine, self.factor = machine, factor
 
     def applies(self, op: hlo.ConvolutionOp) -> bool:
         return _is_plain(op) and {dtype_text(v.type) for v in (op.lhs, op.rhs, op.result)} == {"f32"}
@@ -62,7 +62,7 @@ class ConvolutionToWinograd(Pattern):
         for m in tiles_for(layer, self.machine):
             values = transformed(weights, m, panel)
             measured = errors(weights, values, m)
-            if measured.ratio <= FACTOR:
+            if measured.ratio <= self.factor:
                 return [_by_points(op, b, m, values, measured)]
         return None
 
@@ -113,15 +113,17 @@ def _in_tiles(op: hlo.ConvolutionOp, b: Builder, m: int) -> SSAValue:
 
 @dataclass(frozen=True)
 class ChooseConvolutions(Pass):
-    """Compute convolutions with fewer products where that pays on a machine (`target`), and is as exact."""
+    """Compute convolutions with fewer products where that pays on a machine (`target`), and is off by at most so many
+    times (`factor`) what plain sums are."""
 
     name: ClassVar[str] = "choose-convolutions"
     exactness: ClassVar[Exactness] = Exactness.E2
 
     target: str = "cpu"
+    factor: int = 2
 
     def run(self, program: Program, context: PassContext) -> bool:
-        return apply_rewrites(program, (ConvolutionToWinograd(machine_named(self.target)),), context)
+        return apply_rewrites(program, (ConvolutionToWinograd(machine_named(self.target), self.factor),), context)
 
 
 __all__ = ["ChooseConvolutions", "ConvolutionToWinograd"]

@@ -191,7 +191,8 @@ WRONG: dict[str, list[Any]] = {
     "donate": [3, True, "x"], "fetch": [3, True, "y"],
     "checks": [3, True, ("nan", 3), "nosuch"], "buckets": [3, True, {"batch": "x"}],
     "instruments": [3, "abc", ["x"], [None]], "progress": [3, "x"], "reproducer": [3, True], "tuned": [3, True],
-    "memory_budget": [1.5, True, -1], "threads": ["x", 1.5, True, 0, -1], "executables": ["x", 1.5, True, 0, -1],
+    "memory_budget": [1.5, True, -1], "numerics": [3, True, "odd"],
+    "threads": ["x", 1.5, True, 0, -1], "executables": ["x", 1.5, True, 0, -1],
     "prepare": ["x", 3, None], "mesh": [3, True, "data", {"data": 1.5}, {}], "shardings": [3, "x=data", {"x": "data"}],
 }  # fmt: skip
 """Keyword of `gcomp.compile` -> values that are none of it."""

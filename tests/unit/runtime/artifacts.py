@@ -56,6 +56,7 @@ def manifest_for(weights: Sequence[WeightSpec]) -> Manifest:
         licences=("Apache-2.0",),
         segments=({"kind": "device"},),
         verified=None,
+        numerics=None,
     )
 
 

@@ -226,7 +226,7 @@ class _Winograd:
             body(at)
             return []
 
-        b.loop(b.position(0), b.position(count), 1, [], turn)
+        b.loop(b.position(0), b.position(count), 1, [], turn, rolled=True)
 
     def _lanes(self, count: int) -> int:
         """Lanes of a vector, of which a row has a whole number."""

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from gcomp.dtypes import dtype_of
+from gcomp.exactness import Numerics
 from gcomp.ir.buffer import arena, slots
 from gcomp.ir.composites import composite
 from gcomp.ir.kernel import LaunchOp
@@ -39,17 +40,19 @@ def parsed(text: str, **weights: Array) -> Program:
     return program
 
 
-def planned(text: str, **weights: Array) -> Program:
+def planned(text: str, numerics: Numerics = "standard", **weights: Array) -> Program:
     """A program after the pipeline of kernels."""
     program = parsed(text, **weights)
-    PassManager(parse_pipeline(target_named("cpu").pipeline())).run(program)
+    PassManager(parse_pipeline(target_named("cpu").pipeline(numerics=numerics))).run(program)
     return program
 
 
-def agree(text: str, inputs: Sequence[Array], threads: int = 0, **weights: Array) -> list[Array]:
+def agree(
+    text: str, inputs: Sequence[Array], threads: int = 0, numerics: Numerics = "standard", **weights: Array
+) -> list[Array]:
     """Run a program as machine code and in the evaluator (equal bits), and in the reference (nearly so)."""
     expected = interpret(parsed(text, **weights), inputs)
-    program = planned(text, **weights)
+    program = planned(text, numerics, **weights)
     plan = lower(program, "cpu", HERE)
     results: list[list[Array]] = []
     for variant in HERE:
@@ -264,13 +267,13 @@ def test_rows_share_the_terms_of_large_windows(stride: int, monkeypatch: pytest.
       func.return %1 : {y}
     }}"""
     given, weight = [floats(1, 12, 12, 96)], floats(3, 3, 96, 32, seed=1) / 32
-    small = agree(text, given, w=weight)
+    small = agree(text, given, numerics="exact", w=weight)
     monkeypatch.setattr("gcomp.lowering.llvm.settings.LARGE", 0)
     monkeypatch.setattr("gcomp.lowering.llvm.settings.KEPT", 100 * 4 * 16)
-    program = planned(text, w=weight)
+    program = planned(text, "exact", w=weight)
     (launch,) = [op for op in program.ops() if isinstance(op, LaunchOp) and op.kind_name == "convolution"]
     assert settings_for(launch, program.ranges, 256).get("rows", 0) > 6, "a tile has many blocks"
-    large = agree(text, given, w=weight)
+    large = agree(text, given, numerics="exact", w=weight)
     assert [a.tobytes() for a in small] == [a.tobytes() for a in large]
 
 
