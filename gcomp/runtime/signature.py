@@ -149,10 +149,12 @@ class Signature:
                 reason = str(error)
             if reason is not None:
                 sizes = ", ".join(f"{name} = {value}" for name, value in sorted(env.items()))
+                these = " ".join(f"--dim {name}={env[name]}" for name in sorted(symbols & self.symbols))
+                alone = f", or compile for these alone ({these}): that may need less" if these else ""
                 raise InputError(
                     "The inputs' sizes do not fit together.",
                     why=f"{reason} (with {sizes})",
-                    fix="Choose sizes that fulfil this, or compile for these alone (--dim n=1): that may need less.",
+                    fix=f"Choose sizes that fulfil this{alone}.",
                 )
 
     def sizes(self, given: Mapping[str, int]) -> dict[str, int]:

@@ -250,6 +250,14 @@ def test_squeeze_without_axes_takes_symbolic_sizes_for_more_than_one() -> None:
     assert np.array_equal(one(numbers(1, 1, 4))[0], numbers(1, 1, 4)[0, 0])
 
 
+def test_a_symbolic_size_that_must_be_one_is_one_from_there_on() -> None:
+    graph = """(float[n, 4] x) => (y) <int64[1] axis = {0}>
+        { a = Squeeze (x, axis)  b = Squeeze (x)  y = Add (a, b) }"""
+    program = import_onnx(model(graph, 20))
+    assert program.outputs()[0].shape == (4,)
+    assert [(c.kind, str(c.lhs), c.rhs) for c in program.constraints] == [("eq", "n", 1)]
+
+
 @pytest.mark.parametrize("unknown", ["?", "None", -1])
 def test_sizes_without_a_name_are_sizes_of_their_own(unknown: str | int) -> None:
     info = onnx.helper.make_tensor_value_info

@@ -285,10 +285,13 @@ class NodeContext:
     def require(self, kind: ConstraintKind, lhs: Size, rhs: Size) -> None:
         """Note a relation between sizes that must hold at every call; it may be relied on from here on."""
         self.b.constraints.append(Constraint(kind, lhs, rhs, self.where))
-        if kind == "le" and isinstance(lhs, Dim) and isinstance(rhs, int) and symbols_of(lhs) == frozenset((str(lhs),)):
+        if isinstance(lhs, int) and kind == "eq":
+            lhs, rhs = rhs, lhs
+        if kind in ("eq", "le") and isinstance(lhs, Dim) and isinstance(rhs, int) and str(lhs) in symbols_of(lhs):
             known = self.ranges[str(lhs)]
-            if known.hi is None or known.hi > rhs >= known.lo:
-                self.importer.ranges = self.ranges.with_ranges({str(lhs): Range(known.lo, rhs, known.multiple_of)})
+            if known.lo <= rhs and (known.hi is None or rhs <= known.hi):
+                low, step = (rhs, 1) if kind == "eq" else (known.lo, known.multiple_of)
+                self.importer.ranges = self.ranges.with_ranges({str(lhs): Range(low, rhs, step)})
         if kind == "le" and isinstance(lhs, int) and isinstance(rhs, Dim):
             self._raise_least(lhs, rhs)
 

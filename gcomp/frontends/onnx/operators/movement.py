@@ -127,20 +127,22 @@ def flatten(ctx: NodeContext) -> Results:
 
 @imports("Squeeze")
 def squeeze(ctx: NodeContext) -> Results:
-    """Squeeze: the named dims, which must be 1, or all that are 1, of which no symbolic one is (a constraint)."""
+    """Squeeze: the named dims, which must be 1, or all that are 1: of symbolic ones those that are known to be, and
+    no others (a constraint)."""
     shape = ctx.shape()
     if ctx.has(1) and ctx.known_value(1) is None:
         return [ctx.b.reshape(ctx[0], squeezed_shape(ctx, 1))]
     axes = ctx.axes("axes", 1, len(shape))
     if axes is None:
-        axes = [i for i, s in enumerate(shape) if s == 1]
+        axes = [i for i, s in enumerate(shape) if ctx.ranges.equal(s, 1)]
         for size in shape:
-            if isinstance(size, Dim) and ctx.ranges.less_equal(2, size) is not True:
+            if isinstance(size, Dim) and ctx.ranges.equal(size, 1) is None:
                 ctx.require("le", 2, size)
     for axis in axes:
-        if isinstance(shape[axis], Dim):
+        known = ctx.ranges.equal(shape[axis], 1)
+        if known is None:
             ctx.require("eq", shape[axis], 1)
-        elif shape[axis] != 1:
+        elif not known:
             ctx.invalid(f"dim {axis} is {shape[axis]}", "only dims of size 1 can be removed")
     return [ctx.b.reshape(ctx[0], [s for i, s in enumerate(shape) if i not in axes])]
 
