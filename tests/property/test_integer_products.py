@@ -21,6 +21,7 @@ from gcomp.passes.checking import MeaningCheck
 from gcomp.passes.convert.integer_products import IntegerProducts
 from gcomp.passes.convert.quantized_products import QuantizedProducts
 from gcomp.passes.manager import CheckEach, CheckUnchanged, PassManager, VerifyEach
+from gcomp.reference.interpreter import interpret
 from tests.support.thinning import examples
 
 Array = np.ndarray[Any, Any]
@@ -217,6 +218,29 @@ def test_products_of_dequantized_tensors_are_as_exact_in_bytes(case: tuple[list[
     program = program_of(*case, quantized=True)
     assert checked(QuantizedProducts(form="bytes"), program) == ["i32"]
     assert checked(IntegerProducts(form="bytes"), program)[0] in ("ui8", "f32", "i32")
+
+
+@settings(max_examples=examples(60), deadline=None)
+@given(data=st.data())
+def test_maxima_of_windows_are_those_of_quantized_values(data: st.DataObject) -> None:
+    size, window, stride = (data.draw(st.integers(1, n)) for n in (6, 3, 2))
+    padding = [data.draw(st.integers(0, 2)) for _ in range(2)]
+    side = Side(data.draw, (2, size), ())
+    program = Program.empty([("x", tensor(side.shape, side.element))])
+    side.known = None
+    b = Builder(program)
+    x, start = side.scaled(b, list(program.block.args)), b.full((), -np.inf, "f32")
+    kind = tensor((), "f32")
+    properties: dict[str, Any] = {
+        "window_dimensions": [1, window], "window_strides": [1, stride], "padding": [[0, 0], padding],
+    }  # fmt: skip
+    body = b.region((kind, kind), lambda values: [b.maximum(*values)])
+    program.finish([("y", b.emit(hlo.ReduceWindowOp, x, start, regions=[body], **properties))])
+    program.verify("as built")
+    before = interpret(program, extremes(program))
+    changed = QuantizedProducts(form="bytes").run(program, PassContext())
+    assert changed == (side.element in ("i8", "ui8") and max(padding) < window)
+    assert interpret(program, extremes(program))[0].tobytes() == before[0].tobytes()
 
 
 def test_sums_that_could_overflow_stay_as_they_are() -> None:

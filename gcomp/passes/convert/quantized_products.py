@@ -21,14 +21,15 @@ from xdsl.ir import OpResult, SSAValue
 
 from gcomp import dims
 from gcomp.analysis.constants import stored_array
-from gcomp.analysis.quantized_values import Differences, f32_holds, source_integer, words_hold
+from gcomp.analysis.quantized_values import LIMITS, Differences, f32_holds, source_integer, words_hold
 from gcomp.exactness import Exactness
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
 from gcomp.ir.program import Program
-from gcomp.ir.types import dtype_text, rank_of, shape_of, with_element
+from gcomp.ir.stablehlo.reduction import applied_op
+from gcomp.ir.types import dtype_text, rank_of, shape_of, static_shape, tensor, with_element, with_shape
 from gcomp.passes.base import Pass, PassContext
-from gcomp.passes.rewriting import Pattern, apply_rewrites
+from gcomp.passes.rewriting import Pattern, apply_rewrites, constant_value
 
 _LEAST_SCALE, _GREATEST_SCALE = 2.0**-60, 2.0**40
 """Between them two scales and a 32-bit integer multiply without overflow or loss of bits, in any order."""
@@ -202,9 +203,50 @@ class QuantizedConvolution(Pattern):
         return [_scale(b, total, scales)]
 
 
+class QuantizedMaximum(Pattern):
+    """The maxima of windows over a dequantized tensor, of one scale and zero point, are those of its quantized values,
+    dequantized: both grow together. Each window reads some element of the tensor."""
+
+    name = "quantized-maximum"
+    roots = (hlo.ReduceWindowOp,)
+
+    def rewrite(self, op: hlo.ReduceWindowOp, b: Builder) -> Sequence[SSAValue] | None:
+        if applied_op(op.body) is not hlo.MaximumOp or len(op.operands) != 2 or not _reads_elements(op):
+            return None
+        found, init = Dequantized.of(op.operands[0], b.program), constant_value(op.operands[1])
+        if found is None or found.varies_along() or init is None or init != -np.inf:
+            return None
+        quantized = found.quantized
+        kind, shape = dtype_text(quantized.type), shape_of(op.results[0])
+        if kind not in ("i8", "ui8"):
+            return None
+        scalar = tensor((), kind)
+        least = b.full((), LIMITS[kind][0], kind)
+        body = b.region((scalar, scalar), lambda values: [b.maximum(*values)])
+        properties: dict[str, Any] = dict(op.properties)
+        pooled = b.emit(
+            hlo.ReduceWindowOp, quantized, least, types=(with_shape(quantized, shape),), regions=[body], **properties
+        )
+        wide, scale = b.convert(pooled, "f32"), found.scale.squeezed(b).source
+        if found.zero is not None:
+            wide = b.subtract(wide, b.broadcast(b.convert(found.zero.squeezed(b).source, "f32"), shape, ()))
+        return [b.multiply(wide, b.broadcast(scale, shape, ()))]
+
+
+def _reads_elements(op: hlo.ReduceWindowOp) -> bool:
+    """Whether no window lies in padding alone."""
+    w = op.window()
+    whole = all(low >= 0 and high >= 0 for low, high in w["padding"])
+    dense = all(d == 1 for d in (*w["base_dilations"], *w["window_dilations"]))
+    if 0 in (static_shape(op.operands[0]) or (0,)):
+        return False
+    sizes = zip(w["window_dimensions"], w["padding"], strict=True)
+    return whole and dense and all(max(pair) < size for size, pair in sizes)
+
+
 @dataclass(frozen=True)
 class QuantizedProducts(Pass):
-    """Sum products of quantized values in integers."""
+    """Sum products of quantized values in integers, and with `form="bytes"` compare quantized values in windows."""
 
     name: ClassVar[str] = "quantized-products"
     exactness: ClassVar[Exactness] = Exactness.E2
@@ -213,4 +255,6 @@ class QuantizedProducts(Pass):
 
     def run(self, program: Program, context: PassContext) -> bool:
         bytes = self.form == "bytes"
-        return apply_rewrites(program, (QuantizedDot(bytes=bytes), QuantizedConvolution(bytes=bytes)), context)
+        more = (QuantizedMaximum(),) if bytes else ()
+        products = QuantizedDot(bytes=bytes), QuantizedConvolution(bytes=bytes)
+        return apply_rewrites(program, (*products, *more), context)
