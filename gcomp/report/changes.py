@@ -30,7 +30,7 @@ def changes(
     new_errors: Mapping[Operation, float] = _NONE,
 ) -> list[dict[str, Any]]:  # fmt: skip
     """The kinds of changes: how often, and drawings before and after. Those that only read another value come after
-    those that compute otherwise, and constants last; of each, the most frequent first."""
+    those that compute otherwise, and constants last; of each, those of most ops, all together, first."""
     old, new = change.old, change.new
     removed = [op for op in change.difference.removed if op in old.tops][:MOST]
     added = [op for op in change.difference.added if op in new.tops][:MOST]
@@ -38,7 +38,7 @@ def changes(
     for gone, came in _components(old, new, removed, added):
         key = (tuple(sorted(op.name for op in gone)), tuple(sorted(op.name for op in came)))
         kinds.setdefault(key, []).append((gone, came))
-    ordered = sorted(kinds.items(), key=lambda kind: (_is_quiet(kind[0]), kind[0][0] == kind[0][1], -len(kind[1])))
+    ordered = sorted(kinds.items(), key=lambda kind: (_is_quiet(kind[0]), kind[0][0] == kind[0][1], -_weight(kind[1])))
     return [
         {
             "count": len(found), "gone": len(found[0][0]), "came": len(found[0][1]),
@@ -96,6 +96,10 @@ def _edges(side: Snapshot, changed: dict[Operation, None], number: dict[Operatio
         for source in side.tops.get(op, ()):
             if source in number and (op in changed or source in changed):
                 yield number[source], number[op]
+
+
+def _weight(found: Sequence[tuple[Sequence[Operation], Sequence[Operation]]]) -> int:
+    return sum(len(gone) + len(came) for gone, came in found)
 
 
 def _is_quiet(key: tuple[tuple[str, ...], tuple[str, ...]]) -> bool:

@@ -15,10 +15,11 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.utils.exceptions import VerifyException
 
-from gcomp.dtypes import is_complex
+from gcomp.dtypes import dtype_of, is_complex
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.attributes import encode, sizes_attr, sizes_of
 from gcomp.ir.builder import Builder
+from gcomp.ir.elements import ElementsAttr
 from gcomp.ir.kernel import outermost
 from gcomp.ir.native import WeightOp
 from gcomp.ir.op import GraphOp
@@ -28,6 +29,7 @@ from gcomp.ir.types import (
     is_tensor,
     shape_of,
     static_shape,
+    tensor,
     tensor_of,
     with_element,
     with_shape,
@@ -167,6 +169,24 @@ def another_constant(scene: Scene) -> bool:
     if new is None:
         return False
     op.properties["value"] = new
+    return True
+
+
+@edit(2.5)
+def a_size_for_a_constant(scene: Scene) -> bool:
+    """All of a constant of integers is a size of the program, or next to one: conditions compare them."""
+    choices = scene.choices
+    op = scene.op(lambda op: isinstance(op, hlo.ConstantOp) and dtype_of(dtype_text(op.results[0].type)).kind in "iu")
+    if not isinstance(op, hlo.ConstantOp) or (shape := static_shape(op.results[0])) is None:
+        return False
+    types = [result.type for one in scene.program.ops() for result in one.results if is_tensor(result.type)]
+    sizes = sorted({size for type in types for size in shape_of(type) if isinstance(size, int)})
+    if not sizes:
+        return False
+    number, text = choices.chosen(sizes) + choices.chosen((0, -1, 1)), dtype_text(op.results[0].type)
+    if not np.iinfo(dtype_of(text)).min <= number <= np.iinfo(dtype_of(text)).max:
+        return False
+    op.properties["value"] = ElementsAttr.of(np.full(shape, number, dtype_of(text)), tensor(shape, text))
     return True
 
 

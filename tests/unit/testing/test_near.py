@@ -217,6 +217,26 @@ func.func @main(%x: tensor<3xf32>) -> tensor<3xf32> {{
     assert coverage.changed["annotates"] == applies
 
 
+def test_constants_become_sizes_and_what_is_next_to_them() -> None:
+    """A pass that takes `iota < size - 1` for true everywhere was called right: no constant came near a size."""
+    program = Program.parse("""
+func.func @main(%x: tensor<1x7xi32>) -> tensor<1x7xi1> {
+  %0 = stablehlo.iota dim = 1 : tensor<1x7xi32>
+  %1 = stablehlo.constant dense<100> : tensor<1x7xi32>
+  %2 = stablehlo.compare LT, %0, %1 : (tensor<1x7xi32>, tensor<1x7xi32>) -> tensor<1x7xi1>
+  return %2 : tensor<1x7xi1>
+}""")
+    met = set[int]()
+    for seed in range(800):
+        found = near_miss(program, range(6), Seeded(seed)) or program
+        compares = [op for op in found.ops() if isinstance(op, hlo.CompareOp)]
+        arrays = [constant_value(value) for op in compares for value in op.operands]
+        met |= {
+            int(a.flat[0]) for a in arrays if a is not None and a.size and a.dtype == np.int32 and a.shape == (1, 7)
+        }
+    assert {6, 7, 8} <= met
+
+
 def test_what_would_be_too_large_is_no_near_miss() -> None:
     program = Program.parse("""
 func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
