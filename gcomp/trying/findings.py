@@ -88,7 +88,8 @@ def verdict(found: Findings) -> Verdict:
     unknown = [f"{name} changed no program" for name in c.idle]
     unknown += [f"too little is known of {', '.join(c.seldom)}"] if c.seldom and not c.idle else []
     if not c.judged:
-        why = found.interrupted or "whether it is correct was not asked"
+        late = "no program was judged in the time that there was (--seconds)"
+        why = found.interrupted or (late if "programs" in found.seconds else "whether it is correct was not asked")
         return Verdict("unknown", why, _worth(found))
     if unknown:
         return Verdict("unknown", "; ".join(unknown), _worth(found))

@@ -161,3 +161,10 @@ def test_another_target_is_asked_about(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, [*words, "-o", str(tmp_path), "--seconds", "20", "--json"])
     data = json.loads(done.stdout)
     assert data["target"] == "triton:sm_90" and not data["skipped"], data["skipped"]
+
+
+def test_what_was_asked_and_not_answered_in_time_is_not_taken_for_unasked(tmp_path: Path) -> None:
+    trial = tried(ODD, tmp_path, ("proofs",), chosen=["odd-fine"])
+    assert "was not asked" in verdict(trial.found).why
+    trial.found.seconds["programs"] = 1.0
+    assert "no program was judged in the time" in verdict(trial.found).why
