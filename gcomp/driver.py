@@ -80,8 +80,9 @@ def compile(
     most twice as large, "fast" where it is at most eight times as large (docs/guides/cpu.md). `threads` and
     `executables` are as in `gcomp.load`. Without `prepare`, XLA is not started before the model is used, and compiles
     then, also where all sizes are known. `mesh` has the axes of a mesh of devices (`{"data": 2, "model": 4}`, or
-    "data=2,model=4"), and `shardings` says how inputs, outputs and weights lie on it: `{"x": "data,*", "w": (None,
-    "model")}`, or "auto" for what a search finds to take the least time (docs/guides/sharding.md). Raises GcompError.
+    "data=2,model=4"), and `shardings` says how inputs, outputs and weights lie on it, by name or pattern: `{"x":
+    "data,*", "layers.*.w": (None, "model")}`, or "auto" for what a search finds to take the least time
+    (docs/guides/sharding.md). Raises GcompError.
     """
     return compile_with(
         source,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
@@ -45,10 +46,15 @@ class Placing(Stage):
             )  # fmt: skip
         name, mesh = self._mesh(program)
         shapes = shapes_by_name(program)
-        for key, spec in given.items():
-            if key not in shapes:
+        found: dict[str, Any] = {}
+        # A name says more than a pattern, and a later pattern more than one before.
+        for key, spec in sorted(given.items(), key=lambda item: item[0] in shapes):
+            named = [key] if key in shapes else fnmatch.filter(shapes, key)
+            if not named:
                 fix = f"{suggest(key, shapes)}there are: {', '.join(shapes)}"
                 raise UsageError(f"there is no input, output or weight {key!r} to place", fix=fix)
+            found |= dict.fromkeys(named, spec)
+        for key, spec in found.items():
             place(program, key, _read(key, spec, name, mesh, shapes[key]))
         _return_states(program)
 

@@ -20,6 +20,7 @@ from gcomp.frontends.fx.definitions import DEFINITIONS
 from gcomp.frontends.fx.guards import Guards, current, environment_of, range_of, under
 from gcomp.frontends.fx.importer import Importer, attributes_of, check_supported, last_line
 from gcomp.frontends.fx.numbers import symbols_of_program
+from gcomp.frontends.fx.placements import is_placed, place_weights, taken_apart
 from gcomp.frontends.fx.torch_api import DECIDED_BY_DATA, NOT_CAPTURED, TORCH_FOLDER, pytree, torch
 from gcomp.frontends.fx.values import array_of, size_of_expression, type_of
 from gcomp.ir.builder import Builder
@@ -30,11 +31,17 @@ Kind = Any
 
 
 def export_module(module: Any, args: Sequence[Any], dynamic_shapes: Any = None) -> Program:
-    """The program of a `torch.nn.Module` (or a function), exported on example arguments.
+    """The program of a `torch.nn.Module` (or a function), exported on example arguments. Parameters that are
+    `DTensor`s are weights with shardings.
 
     Raises UnsupportedError, with the user's line, for what torch.export does not capture.
     """
     target = module if isinstance(module, torch.nn.Module) else _as_module(module)
+    if is_placed(target):
+        bare, placed = taken_apart(target)
+        program = export_module(bare, args, dynamic_shapes)
+        place_weights(program, placed)
+        return program
     try:
         exported = torch.export.export(target, tuple(args), dynamic_shapes=dynamic_shapes)
     except NOT_CAPTURED as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -94,6 +95,17 @@ def test_shardings_by_name(tmp_path: Path) -> None:
     assert "all-reduce" in partitioned and "f32[16,16]" in partitioned and "f32[16,8]" in partitioned
     assert bytes_of["mesh"] == 64 * 16 * 4 // 4 + (16 * 32 + 32 * 8) * 4 // 2
     assert bytes_of["one"] == (64 * 16 + 16 * 32 + 32 * 8) * 4
+
+
+def test_patterns_place_all_that_they_name() -> None:
+    """A name says more than a pattern, wherever it stands."""
+    given = {"v": "model,*", "[vw]": "*,model", "x": "data,*"}
+    model = gcomp.compile(network(), target="xla:cpu", prepare=False, mesh="data=2,model=2", shardings=given)
+    text = model.text(n=8)
+    said = r'"sdy.sharding_constraint"\(%w(\d)\) <\{sharding = #sdy.sharding<@mesh, (\[.*?\])>\}>'
+    assert re.findall(said, text) == [("0", '[{}, {"model"}]'), ("1", '[{"model"}, {}]')]
+    with pytest.raises(UsageError, match="no input, output or weight 'u\\*'"):
+        gcomp.compile(network(), target="xla:cpu", prepare=False, mesh="data=2", shardings={"u*": "data"})
 
 
 def searched(mesh: str) -> tuple[Array, str, str]:

@@ -25,6 +25,7 @@ from gcomp.errors import GcompError, InternalError, InvalidModelError, Unsupport
 from gcomp.frontends.onnx.engine import folding, functions, inference, registry, schemas, strings
 from gcomp.frontends.onnx.engine.bounds import BoundedBuilder
 from gcomp.frontends.onnx.engine.context import NodeContext, label
+from gcomp.frontends.onnx.engine.devices import Devices
 from gcomp.frontends.onnx.engine.ordering import describe, reads, sort_nodes
 from gcomp.frontends.onnx.engine.parameters import Frozen, NeedsConstantsError, Open, Opening
 from gcomp.frontends.onnx.engine.scopes import DataDependentSymbols, Scope
@@ -134,6 +135,7 @@ class Importer:
         self.ranges: Ranges = self.signature.ranges
         """What is known of the symbols: the caller's ranges, narrowed by the constraints noted so far."""
         self.program = Program.empty([(p.name, p.type) for p in self.signature.inputs])
+        self.devices = Devices(model, self.program, where)
         self.bounded = BoundedBuilder(self.program)
         self.builder: Builder = self.bounded
         self.streams = Streams(self.builder)
@@ -303,7 +305,11 @@ class Importer:
         domain = functions.domain_of(node.domain)
         ctx = NodeContext(self, scope, node, scope.opsets.get(domain, 1), values, where)
         with self.builder.at(location), translated_errors(ctx), self.bounded.bounding(ctx):
+            if node.device_configurations:
+                ctx.values = self.devices.place(self.builder, node, node.inputs, values)
             results = self._results(ctx, domain)
+            if node.device_configurations:
+                results = self.devices.place(self.builder, node, node.outputs, results)
             if len(results) < len([o for o in node.outputs if o.name]):
                 ctx.unsupported(f"it has {len(node.outputs)} outputs, of which gcomp computes {len(results)}")
         for output, result in zip(node.outputs, results, strict=False):
