@@ -97,11 +97,14 @@ def test_shardings_by_name(tmp_path: Path) -> None:
     assert bytes_of["one"] == (64 * 16 + 16 * 32 + 32 * 8) * 4
 
 
+def by_pattern() -> str:
+    given = {"v": "model,*", "[vw]": "*,model", "x": "data,*"}
+    return gcomp.compile(network(), target="xla:cpu", mesh="data=2,model=2", shardings=given).text(n=8)
+
+
 def test_patterns_place_all_that_they_name() -> None:
     """A name says more than a pattern, wherever it stands."""
-    given = {"v": "model,*", "[vw]": "*,model", "x": "data,*"}
-    model = gcomp.compile(network(), target="xla:cpu", prepare=False, mesh="data=2,model=2", shardings=given)
-    text = model.text(n=8)
+    text = on_devices(by_pattern)
     said = r'"sdy.sharding_constraint"\(%w(\d)\) <\{sharding = #sdy.sharding<@mesh, (\[.*?\])>\}>'
     assert re.findall(said, text) == [("0", '[{}, {"model"}]'), ("1", '[{"model"}, {}]')]
     with pytest.raises(UsageError, match="no input, output or weight 'u\\*'"):
