@@ -213,7 +213,8 @@ def _summary(found: Sequence[Row]) -> list[str]:
 
 
 def _differences(found: Sequence[Row]) -> list[str]:
-    sends = [f"- `{r.model}` on `{r.mesh}` sends {r.differs}: XLA sends once what is sent twice."
+    why = "two layouts of one value begin with the same step, which XLA does once"
+    sends = [f"- `{r.model}` on `{r.mesh}` sends {r.differs}: {why}."
              for r in found if r.differs]  # fmt: skip
     wrong = [f"- `{r.model}` on `{r.mesh}` {way}: {why}"
              for r in found for way, why in (("in lockstep", r.lockstep), ("by XLA", r.xla)) if why]  # fmt: skip
