@@ -19,6 +19,7 @@ from gcomp.ir.winograd import PAIRS, evaluate, interpolate, transform, transform
 from gcomp.lowering.llvm.settings import settings_for
 from gcomp.lowering.tiles.executor import execute
 from gcomp.lowering.tiles.schedules import Settings, schedule
+from gcomp.lowering.tiles.tile import MemoryOp
 from gcomp.runtime.cpu.variants import VARIANTS, runs
 from gcomp.testing.machine import Kernels, all_differences
 from gcomp.testing.tiles import as_kernel, check_kernel
@@ -122,3 +123,13 @@ def test_matrices_are_what_is_computed_step_by_step(m: int) -> None:
     np.testing.assert_array_equal(np.array(interpolate(m, list(np.eye(m + 2)), add)), matrices.results)
     for matrix in (matrices.inputs, matrices.results):
         np.testing.assert_array_equal(np.float32(matrix), matrix)
+
+
+@pytest.mark.parametrize("bits", [128, 256, 512])
+@pytest.mark.parametrize("channels", [16, 512, 4096])
+def test_what_a_program_keeps_fits_a_stack(channels: int, bits: int) -> None:
+    program, _ = network((1, 9, 9, channels, (1, 32), 4))
+    (launch,) = [op for op in as_kernel(program, "winograd").block.ops if op.results]
+    (step, *_) = schedule(launch, "kernel", program.ranges, settings_for(launch, program.ranges, bits)).steps
+    held = [4 * op.size for op in step.kernel.walk() if isinstance(op, MemoryOp)]
+    assert (len(held) == 3 and sum(held) <= 600 << 10) or (channels == 4096 and sum(held) <= 800 << 10)

@@ -65,6 +65,8 @@ BETWEEN = 1.5
 """Cycles of a term that are spent between chains of terms, and to count them."""
 VALUES = 256 << 10
 """Bytes that a block of tiles takes at all points together, at most: the second cache keeps them beside weights."""
+STACK = 512 << 10
+"""Bytes that values and products of a block of tiles take on the stack, at most."""
 LEAST_PANELS = 4
 """Panels of weights for which a block of tiles is evaluated at points, at least: beside one, that is a tenth more."""
 MANY = 64
@@ -368,9 +370,10 @@ def _winograd(launch: LaunchOp, ranges: Ranges, lanes: int) -> Choice:
     op = next(op for op in launch.block.ops if isinstance(op, hlo.CompositeOp))
     m: int = op.attributes_of()["tile"]
     count, rows, columns, channels = shape_of(op.operands[0])
-    panels, points, _, width = cast("tuple[int, ...]", shape_of(op.operands[1]))
+    panels, points, depth, width = cast("tuple[int, ...]", shape_of(op.operands[1]))
     tiles = product([count, floordiv(rows - 2, m), floordiv(columns - 2, m)])
-    block = _rows_of_tiles(tiles, max(1, width // lanes), lanes)
+    held = max(1, STACK // (4 * points * (depth + width)))
+    block = _rows_of_tiles(tiles, max(1, width // lanes), lanes, held)
     found = {"rows": block, "lanes": lanes, "panels": panels}
     if not isinstance(tiles, int) or not isinstance(channels, int):
         return found
@@ -382,9 +385,10 @@ def _winograd(launch: LaunchOp, ranges: Ranges, lanes: int) -> Choice:
     return {**found, "blocks": -(-blocks // programs)}
 
 
-def _rows_of_tiles(tiles: Size, vectors: int, lanes: int) -> int:
-    """Tiles of a block of sums: those in which all sums take the fewest cycles, and what is between chains of terms."""
-    most = max(1, min(MOST_ROWS, SUMS[lanes] // vectors))
+def _rows_of_tiles(tiles: Size, vectors: int, lanes: int, held: int) -> int:
+    """Tiles of a block of sums, of so many that are `held`: those in which all sums take the fewest cycles, and what is
+    between chains of terms."""
+    most = max(1, min(MOST_ROWS, SUMS[lanes] // vectors, held))
     if not isinstance(tiles, int):
         return most
     return min(
