@@ -103,7 +103,7 @@ class _Search:
 
     def run(self) -> Decisions:
         # What could follow one product and come before another goes after the first: it runs once there for each
-        # element, and before the second once for each tile.
+        # element, and before the second once for each tile, and before a window (`spare`) once for each of its points.
         self._merge_by_priority(self._epilogue_pairs, "producer")
         self._merge_by_priority(self._vertical_pairs, "producer")
         self._copy_producers()
@@ -193,7 +193,8 @@ class _Search:
             yield from self._vertical_pairs(group)
 
     def _epilogue_pairs(self, group: Group) -> Iterator[tuple[Group, Group]]:
-        yield from ((a, b) for a, b in self._vertical_pairs(group) if self._cost(b).kind in ("loop", "reduction"))
+        pairs = self._vertical_pairs(group)
+        yield from ((a, b) for a, b in pairs if self._cost(b).kind in ("loop", "reduction") and not b.spare)
 
     def _sibling_pairs(self, group: Group) -> Iterator[tuple[Group, Group]]:
         """The group, and those that read a value which it reads too: of many, the nearest before and behind it."""

@@ -236,10 +236,14 @@ def _shared_rows(rows: int, block: int, wanted: int = 1) -> int:
 
 
 def _has_runs(op: hlo.ConvolutionOp) -> bool:
-    """Whether the elements that a row of the window reads are neighbours: channels last, no padding, no dilation."""
+    """Whether the elements that a row of the window reads are neighbours: channels last, no padding, no dilation.
+
+    A window of one column has no rows: its terms are those of its positions.
+    """
     window = op.window()
     return (
-        op.dimensions.input_feature_dimension == len(shape_of(op.lhs)) - 1
+        shape_of(op.rhs)[op.dimensions.kernel_spatial_dimensions[-1]] != 1
+        and op.dimensions.input_feature_dimension == len(shape_of(op.lhs)) - 1
         and op.dimensions.input_spatial_dimensions[-1] == len(shape_of(op.lhs)) - 2
         and op.value("feature_group_count") == 1
         and window["padding"][-1] == (0, 0)

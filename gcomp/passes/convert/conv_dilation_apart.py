@@ -3,8 +3,9 @@
 Of an input dilated by s, every s-th result reads the same points of the window, and the others of the window are
 multiplied by what dilation put in between. So the result has s phases in each dimension, and each is a convolution of
 the input as it is, by every s-th point of the window: a quarter of the products for a stride of 2 in two dimensions.
-Where the window has one point for each phase, as in most networks that go back to larger images, one matrix product
-computes all phases of a pixel. Zeros times weights are left out, which must be known to be finite.
+Where the window has as many points for each phase, as in most networks that go back to larger images, one convolution
+has all phases as its features, and reads its input once: a matrix product where that is one point. Zeros times weights
+are left out, which must be known to be finite.
 """
 
 from __future__ import annotations
@@ -22,7 +23,6 @@ from gcomp.analysis.constants import stored_array
 from gcomp.dims import Dim, Size, ceildiv
 from gcomp.exactness import Exactness
 from gcomp.ir import stablehlo as hlo
-from gcomp.ir.attributes import DotDimensions
 from gcomp.ir.builder import Builder
 from gcomp.ir.program import Program
 from gcomp.ir.types import element_of, shape_of, static_shape, with_shape
@@ -49,15 +49,15 @@ class ConvDilationApart(Pattern):
             return None
         steps: Sequence[int] = window["lhs_dilation"]
         points = kernel[:-2]
-        if prod(steps) > MOST_PHASES or any(k < s for k, s in zip(points, steps, strict=True)):
+        if any(k < s for k, s in zip(points, steps, strict=True)):
             return None
-        whole = all(p == (s - 1, s - 1) for p, s in zip(window["padding"], steps, strict=True))
-        if any(isinstance(ceildiv(own, s) - n, Dim) for own, n, s in zip(out, sizes, steps, strict=True)):
+        as_one = op.value("feature_group_count") == 1 and all(k % s == 0 for k, s in zip(points, steps, strict=True))
+        if not as_one and prod(steps) > MOST_PHASES:
+            return None
+        cuts = self._cuts(op, steps) if as_one else [0] * len(steps)
+        if any(isinstance(ceildiv(c + own, s) - n, Dim) for c, own, n, s in zip(cuts, out, sizes, steps, strict=True)):
             return None  # how much is padded would depend on the call
-        whole = whole and all(own == n * s for own, n, s in zip(out, sizes, steps, strict=True))
-        if whole and tuple(points) == tuple(steps) and op.value("feature_group_count") == 1:
-            return [self._as_product(op, b)]
-        return [self._as_phases(op, steps, b)]
+        return [self._as_one(op, steps, b) if as_one else self._as_phases(op, steps, b)]
 
     def _is_plain(self, op: hlo.ConvolutionOp) -> bool:
         window = op.window()
@@ -70,19 +70,38 @@ class ConvDilationApart(Pattern):
             and element_of(op.lhs) == element_of(op.rhs) == element_of(op.result)
         )
 
-    def _as_product(self, op: hlo.ConvolutionOp, b: Builder) -> SSAValue:
-        """A pixel times all points of the window: point `s - 1 - r` is that of phase r."""
-        kernel = static_shape(op.rhs)
+    def _cuts(self, op: hlo.ConvolutionOp, steps: Sequence[int]) -> list[int]:
+        """Which phase of its pixel the first of the result is, where phases that read from one pixel on are one."""
+        return [s - 1 - low % s for (low, _), s in zip(op.window()["padding"], steps, strict=True)]
+
+    def _as_one(self, op: hlo.ConvolutionOp, steps: Sequence[int], b: Builder) -> SSAValue:
+        """A convolution by every s-th point of the window, whose features are those of all phases.
+
+        The phases that read from one pixel on are not 0 to s - 1, but s that follow each other (`_cuts`). Point
+        `s - 1 - r` of every s is that of phase r.
+        """
+        kernel, window = static_shape(op.rhs), op.window()
         assert kernel is not None
-        points, (channels, features) = kernel[:-2], kernel[-2:]
-        batch, *sizes, _ = shape_of(op.lhs)
-        rank = len(points)
-        turned = b.emit(hlo.ReverseOp, op.rhs, dimensions=list(range(rank)))
-        matrix = b.reshape(b.transpose(turned, (rank, *range(rank), rank + 1)), (channels, prod(points) * features))
-        found = b.dot(op.lhs, matrix, DotDimensions((), (), (rank + 1,), (0,)))
-        apart = b.reshape(found, (batch, *sizes, *points, features))
+        sizes, out, rank = shape_of(op.lhs)[1:-1], shape_of(op.result), len(steps)
+        windows = [k // s for k, s in zip(kernel, steps, strict=False)]
+        w = b.reshape(op.rhs, (*[n for k, s in zip(windows, steps, strict=True) for n in (k, s)], *kernel[-2:]))
+        w = b.emit(hlo.ReverseOp, w, dimensions=[2 * k + 1 for k in range(rank)])
+        w = b.transpose(w, (*range(0, 2 * rank, 2), 2 * rank, *range(1, 2 * rank, 2), 2 * rank + 1))
+        features = prod(steps) * kernel[-1]
+        w = b.reshape(w, (*windows, kernel[-2], features))
+        cuts, counts, padding = self._cuts(op, steps), list[Size](), list[list[Size]]()
+        for k, s in enumerate(steps):
+            low = window["padding"][k][0]
+            counts.append(ceildiv(cuts[k] + out[1 + k], s))
+            padding.append([low // s, counts[k] + windows[k] - 1 - sizes[k] - low // s])
+        type = with_shape(op.result, (out[0], *counts, features))
+        properties: dict[str, Any] = {**op.properties, "padding": padding, "lhs_dilation": [1] * rank}
+        found = b.emit(hlo.ConvolutionOp, op.lhs, w, types=(type,), **properties)
+        apart = b.reshape(found, (out[0], *counts, *steps, kernel[-1]))
         order = [0, *[axis for k in range(rank) for axis in (1 + k, 1 + rank + k)], 2 * rank + 1]
-        return b.reshape(b.transpose(apart, order), shape_of(op.result))
+        whole = [count * s for count, s in zip(counts, steps, strict=True)]
+        result = b.reshape(b.transpose(apart, order), (out[0], *whole, out[-1]))
+        return b.take(result, [0, *cuts, 0], out, [1] * len(out))
 
     def _as_phases(self, op: hlo.ConvolutionOp, steps: Sequence[int], b: Builder) -> SSAValue:
         """Convolutions by every s-th point of the window, whose results lie between each other."""

@@ -75,8 +75,8 @@ class ChannelwiseToMultiplyAdd(Pattern):
     roots = (hlo.ConvolutionOp,)
     exactness = Exactness.E2
 
-    def __init__(self, max_points: int = MAX_POINTS) -> None:
-        self.max_points = max_points
+    def __init__(self, max_points: int = MAX_POINTS, max_features: int = 0) -> None:
+        self.max_points, self.max_features = max_points, max_features
 
     def rewrite(self, op: hlo.ConvolutionOp, b: Builder) -> Sequence[SSAValue] | None:
         kernel, channels = static_shape(op.rhs), shape_of(op.lhs)[-1]
@@ -85,6 +85,8 @@ class ChannelwiseToMultiplyAdd(Pattern):
         if op.value("feature_group_count") != channels:
             return None
         points = list(product(*map(range, kernel[:-2])))
+        if channels == 1 != kernel[-1] and 0 < self.max_features < kernel[-1]:
+            return None
         if channels not in (1, kernel[-1]) or not 1 <= len(points) <= self.max_points or 0 in shape_of(op.result):
             return None
         return [self._sum(op, points, b)]
@@ -123,6 +125,10 @@ class ConvToArithmetic(Pass):
 
     max_points: int = MAX_POINTS
     """Each point is an op."""
+    max_features: int = 0
+    """Features of a convolution that reads a single channel, at most (0: any number): more make a product."""
 
     def run(self, program: Program, context: PassContext) -> bool:
-        return apply_rewrites(program, (PointwiseToDot(), ChannelwiseToMultiplyAdd(self.max_points)), context)
+        return apply_rewrites(
+            program, (PointwiseToDot(), ChannelwiseToMultiplyAdd(self.max_points, self.max_features)), context
+        )

@@ -36,6 +36,9 @@ from gcomp.records import record
 
 WORD = 4
 """Bytes that are multiplied together."""
+FEW = 15
+"""A panel of the best width may be filled up with zeros if there are so many times as many columns: narrower panels
+take more time than these."""
 
 
 @record
@@ -49,8 +52,8 @@ class Panels:
 
     @staticmethod
     def of(w: SSAValue, contracted: int, widths: Sequence[int], *, fills: bool) -> Panels | None:
-        """The panels of a matrix, of the first width that divides its columns, or else that fewest zeros fill up, if
-        they may be filled (`fills`). Otherwise, and where there are fewer columns, all columns are one panel.
+        """The panels of a matrix, of the first width that divides its columns, or that few zeros fill up, or else
+        fewest, if they may be filled (`fills`). Otherwise, and for fewer columns, all columns are one panel.
 
         None where that would change nothing.
         """
@@ -58,7 +61,8 @@ class Panels:
         if shape is None or len(shape) != 2:
             return None
         columns = shape[1 - contracted]
-        width = min(widths, key=lambda c: -columns % c)
+        few = columns // FEW if fills else 0
+        width = next((c for c in widths if -columns % c <= few), min(widths, key=lambda c: -columns % c))
         if columns < min(widths) or (columns % width and not fills):
             width = columns if contracted == 1 else 0
         if not columns or not width:

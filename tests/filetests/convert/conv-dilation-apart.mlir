@@ -1,9 +1,8 @@
 // RUN: gcomp opt %s -p "conv-dilation-apart,canonicalize" | filecheck %s
 
-// A window with one point for each phase: a product, whose columns are the phases of a pixel.
+// A window with one point for each phase: one of one point, whose features are the phases of a pixel.
 // CHECK-LABEL: @main
-// CHECK-NOT: stablehlo.convolution
-// CHECK: %[[PHASES:[0-9]+]] = stablehlo.dot_general %x, %{{[0-9]+}}, contracting_dims = [3] x [0] {{.*}} -> tensor<1x5x4x24xf32>
+// CHECK: %[[PHASES:[0-9]+]] = stablehlo.convolution(%x, {{.*}}pad = [[0, 0], [0, 0]]{{.*}}tensor<1x1x7x24xf32>) -> tensor<1x5x4x24xf32>
 // CHECK-NEXT: %[[APART:[0-9]+]] = stablehlo.reshape %[[PHASES]] {{.*}} -> tensor<1x5x4x2x3x4xf32>
 // CHECK-NEXT: stablehlo.transpose %[[APART]], dims = [0, 1, 3, 2, 4, 5]
 // CHECK-NEXT: stablehlo.reshape {{.*}} -> tensor<1x10x12x4xf32>
@@ -12,6 +11,19 @@ func.func @main(%x: tensor<1x5x4x7xf32>) -> tensor<1x10x12x4xf32> {
   %0 = stablehlo.convolution(%x, %w) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f],
     window = {pad = [[1, 1], [2, 2]], lhs_dilate = [2, 3]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64}
     : (tensor<1x5x4x7xf32>, tensor<2x3x7x4xf32>) -> tensor<1x10x12x4xf32>
+  return %0 : tensor<1x10x12x4xf32>
+}
+
+// Of two points for each phase along one dimension: the first of the result is the second phase of its pixel.
+// CHECK-LABEL: @overlapping
+// CHECK: stablehlo.convolution(%x, {{.*}}pad = [[1, 1], [0, 0]]{{.*}}tensor<2x1x7x24xf32>) -> tensor<1x6x4x24xf32>
+// CHECK: stablehlo.reshape {{.*}} -> tensor<1x12x12x4xf32>
+// CHECK-NEXT: stablehlo.slice {{.*}} [0:1, 1:11, 0:12, 0:4]
+func.func @overlapping(%x: tensor<1x5x4x7xf32>) -> tensor<1x10x12x4xf32> {
+  %w = stablehlo.constant dense<0.5> : tensor<4x3x7x4xf32>
+  %0 = stablehlo.convolution(%x, %w) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f],
+    window = {pad = [[2, 2], [2, 2]], lhs_dilate = [2, 3]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64}
+    : (tensor<1x5x4x7xf32>, tensor<4x3x7x4xf32>) -> tensor<1x10x12x4xf32>
   return %0 : tensor<1x10x12x4xf32>
 }
 

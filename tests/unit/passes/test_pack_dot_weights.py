@@ -115,6 +115,19 @@ def test_pointwise_convolutions_become_packed_products_of_the_same_bits() -> Non
     assert result(packed, 2, 512) == result(plain, 2, 512)
 
 
+@pytest.mark.parametrize(("columns", "panels"), [(1000, (32, 32)), (240, (8, 32)), (144, (9, 16)), (48, (3, 16))])
+def test_the_best_panels_may_have_few_zeros(columns: int, panels: tuple[int, int]) -> None:
+    program = Program.empty([("x", tensor((5, 24), "f32"))])
+    b = Builder(program)
+    y = b.dot(program.block.args[0], b.weight("w", numbers(24, columns)), BY_ROWS)
+    program.finish([("y", b.emit(hlo.TanhOp, y))])
+    packed = run(program, f"{PACKED},{KERNELS}")
+    (w,) = [op for op in packed.ops() if isinstance(op, WeightOp)]
+    assert shape_of(w.result) == (panels[0], 24, panels[1])
+    (launch,) = [op for op in packed.block.ops if isinstance(op, LaunchOp)]
+    assert shape_of(launch.results[0]) == (5, columns)
+
+
 def test_dots_share_one_copy() -> None:
     program = Program.empty([("x", tensor((2, 16), "f32")), ("y", tensor((3, 16), "f32"))])
     b = Builder(program)

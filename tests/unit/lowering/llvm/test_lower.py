@@ -10,6 +10,7 @@ import pytest
 
 from gcomp.dtypes import dtype_of
 from gcomp.exactness import Numerics
+from gcomp.ir import stablehlo as hlo
 from gcomp.ir.buffer import arena, slots
 from gcomp.ir.composites import composite
 from gcomp.ir.kernel import LaunchOp
@@ -275,6 +276,52 @@ def test_rows_share_the_terms_of_large_windows(stride: int, monkeypatch: pytest.
     assert settings_for(launch, program.ranges, 256).get("rows", 0) > 6, "a tile has many blocks"
     large = agree(text, given, numerics="exact", w=weight)
     assert [a.tobytes() for a in small] == [a.tobytes() for a in large]
+
+
+def test_what_follows_a_convolution_goes_before_a_window_once() -> None:
+    """A ReLU between a convolution and pooling is done for each element, and not for each point of a window."""
+    x, y, z = (f"tensor<1x{n}x{n}x{c}xf32>" for n, c in ((11, 8), (7, 16), (5, 16)))
+    w = "tensor<5x5x8x16xf32>"
+    text = f"""func.func @main(%x: {x}) -> {z} {{
+      %w = gcomp.weight @w : {w}
+      %zero = stablehlo.constant dense<0.0> : tensor<f32>
+      %least = stablehlo.constant dense<0xFF800000> : tensor<f32>
+      %0 = stablehlo.convolution(%x, %w) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f],
+        window = {{}} {{batch_group_count = 1 : i64, feature_group_count = 1 : i64}} : ({x}, {w}) -> {y}
+      %1 = stablehlo.broadcast_in_dim %zero, dims = [] : (tensor<f32>) -> {y}
+      %2 = stablehlo.maximum %0, %1 : {y}
+      %3 = "stablehlo.reduce_window"(%2, %least) <{{window_dimensions = array<i64: 1, 3, 3, 1>}}> ({{
+      ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+        %c = stablehlo.maximum %a, %b : tensor<f32>
+        stablehlo.return %c : tensor<f32>
+      }}) : ({y}, tensor<f32>) -> {z}
+      func.return %3 : {z}
+    }}"""
+    weight = floats(5, 5, 8, 16, seed=1)
+    kinds = {op.kind_name: op for op in planned(text, w=weight).ops() if isinstance(op, LaunchOp)}
+    assert any(isinstance(op, hlo.MaximumOp) for op in kinds["convolution"].block.ops)
+    assert sum(isinstance(op, hlo.MaximumOp) for op in kinds["loop"].block.ops) == 8
+    agree(text, [floats(1, 11, 11, 8)], w=weight)
+
+
+@pytest.mark.parametrize("window", [(3, 1), (1, 3), (5, 3)])
+def test_the_rows_of_a_window_are_runs_where_they_have_several_columns(window: tuple[int, int]) -> None:
+    """A row of one column is its channels: what follows in the window is a row of the image away."""
+    x, w, y = "tensor<1x9x9x32xf32>", f"tensor<{window[0]}x{window[1]}x32x32xf32>", "tensor<1x9x9x32xf32>"
+    pads = ", ".join(f"[{n // 2}, {n // 2}]" for n in window)
+    text = f"""func.func @main(%x: {x}) -> {y} {{
+      %w = gcomp.weight @w : {w}
+      %0 = stablehlo.convolution(%x, %w) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f],
+        window = {{pad = [{pads}]}}
+        {{batch_group_count = 1 : i64, feature_group_count = 1 : i64}} : ({x}, {w}) -> {y}
+      func.return %0 : {y}
+    }}"""
+    weight = floats(*window, 32, 32, seed=1)
+    program = planned(text, w=weight)
+    (launch,) = [op for op in program.ops() if isinstance(op, LaunchOp) and op.kind_name == "convolution"]
+    chosen = settings_for(launch, program.ranges, 512)
+    assert chosen.get("windows", 0) == 1 and chosen.get("runs", 0) == (window[1] > 1)
+    agree(text, [floats(1, 9, 9, 32)], w=weight)
 
 
 @pytest.mark.parametrize("columns", [10, 20, 24])
