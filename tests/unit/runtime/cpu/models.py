@@ -42,7 +42,7 @@ def part(
     image = image_of(code)
     entries = image.entries
     variant = this_machine()
-    name = f"code.{text.removesuffix('.json')}.{variant}.image"
+    name = f"code.{text.removesuffix('.json')}.{variant.replace('+', '.')}.image"  # members have no plus
     sha256 = hashlib.sha256(image.code).hexdigest()
     found = Code(name, sha256, *(entries[f"gcomp_{what}"] for what in ("entry", "pool_start", "pool_stop", "parallel")))
     plan = CpuPlan(variant, found, arena, 0, (), symbols, kernels, buffers, steps)

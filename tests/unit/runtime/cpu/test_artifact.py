@@ -33,6 +33,7 @@ from tests.unit.runtime.cpu.models import (
 
 CASES = 700
 HERE = this_machine()
+IMAGE = f"code.plan.{HERE.replace('+', '.')}.image"
 
 
 @pytest.fixture
@@ -45,7 +46,7 @@ def path(tmp_path: Path) -> Path:
 def test_an_artifact_holds_all_that_a_call_needs_and_says_so(path: Path) -> None:
     with open_artifact(path, verify=True) as artifact:
         assert artifact.manifest.native_code and artifact.manifest.target == f"cpu:{HERE}"
-        assert list(artifact.manifest.members) == [f"code.plan.{HERE}.image", "plan.json", "weights.safetensors"]
+        assert list(artifact.manifest.members) == [IMAGE, "plan.json", "weights.safetensors"]
     model = gcomp.load(path)
     for _ in range(3):
         np.testing.assert_array_equal(model(rows(3))[0], with_weight(rows(3)))
@@ -146,8 +147,8 @@ FOREIGN = next(name for name, variant in VARIANTS.items() if variant.machine != 
         (edit('"arena":"384', '"arena":"38'), None, "of its arena"),
         (edit('{"at":64,', '{"at":128,'), None, "of its arena"),
         (edit('"symbols":..n"', '"symbols":["m"'), None, "'m' is not known"),
-        (edit(f'"{HERE}"', f'"{FOREIGN}"'), None, "It is for"),
-        (edit(f'"{HERE}"', f'"{FOREIGN}"'), f"cpu:{FOREIGN}", f"it needs {VARIANTS[FOREIGN].machine}"),
+        (edit(f'"{re.escape(HERE)}"', f'"{FOREIGN}"'), None, "It is for"),
+        (edit(f'"{re.escape(HERE)}"', f'"{FOREIGN}"'), f"cpu:{FOREIGN}", f"it needs {VARIANTS[FOREIGN].machine}"),
         (lambda members: members.pop("plan.json"), None, "no program text"),
         (lambda members: members.update({"plan.json": b"[" * 100_000}), None, "nested"),
         (lambda members: None, "cpu:z80", "does not run models"),
@@ -172,7 +173,7 @@ def test_artifacts_that_were_made_up_are_refused_before_their_code_is_executable
 def test_every_changed_byte_of_the_code_is_found(path: Path) -> None:
     data = path.read_bytes()
     with open_artifact(path) as artifact:
-        code = bytes(artifact.member(f"code.plan.{HERE}.image"))
+        code = bytes(artifact.member(IMAGE))
     start = data.index(code)
     for offset in np.random.default_rng(0).integers(0, len(code), 20):
         changed = bytearray(data)
