@@ -85,14 +85,19 @@ class Segment(Generic[P]):
     def sized(self, env: Mapping[str, int]) -> Sized:
         """The sizes of a call. Raises UnsupportedError where data determine them, ArtifactError for negative ones."""
         if late := [name for name in self.symbols if name not in env]:
-            raise UnsupportedError(
-                f"The size {', '.join(late)} is known only while the model runs.", fix="Call the model instead."
-            )
+            raise size_known_late(late)
         return self._sized.get(tuple([env[name] for name in self.symbols]), lambda: self._measured(env))
 
     def _measured(self, env: Mapping[str, int]) -> Sized:
         inputs, outputs = [type.bytes(env) for type in self.inputs], [type.bytes(env) for type in self.outputs]
         return Sized((inputs, outputs), [(type.shape(env), type.dtype) for type in self.outputs])
+
+
+def size_known_late(names: Sequence[str]) -> UnsupportedError:
+    """The error where sizes are asked for that data determine."""
+    return UnsupportedError(
+        f"The size {', '.join(names)} is known only while the model runs.", fix="Call the model instead."
+    )
 
 
 Check = Callable[[P, DeviceSegment, frozenset[str], frozenset[int]], None]
@@ -130,4 +135,4 @@ def cost_of(launches: Sequence[Launch], env: Mapping[str, int]) -> dict[str, flo
     }  # fmt: skip
 
 
-__all__ = ["SIZES_KEPT", "Segment", "Sized", "Sizes", "Type", "cost_of", "segments_of"]
+__all__ = ["SIZES_KEPT", "Segment", "Sized", "Sizes", "Type", "cost_of", "segments_of", "size_known_late"]

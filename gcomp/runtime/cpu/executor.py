@@ -23,7 +23,7 @@ from gcomp.runtime.executor import Executor
 from gcomp.runtime.hosting import Env, host_functions, run_host
 from gcomp.runtime.lru import Lru
 from gcomp.runtime.plan import DeviceSegment, HostStep, Plan
-from gcomp.runtime.planned import SIZES_KEPT, Segment, Type, cost_of, segments_of
+from gcomp.runtime.planned import SIZES_KEPT, Segment, Type, cost_of, segments_of, size_known_late
 from gcomp.runtime.signature import Shapes
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class CpuExecutor(Executor):
             variants = engine_of(self._plan).variants
             best = chosen(variants, f"the model, which was compiled for {', '.join(variants)},")
             for segment in self.segments:
-                if env.keys() >= set(segment.symbols):
+                if not self._late(segment, env):
                     self._arena(segment, env)
             with self._blaming("the code"):
                 found = sessions_of(self._plan, self.segments, best, self._weights, self._threads)
@@ -80,8 +80,14 @@ class CpuExecutor(Executor):
             self._seconds = time.perf_counter() - started
         return self._sessions
 
+    def _late(self, segment: Segment[CpuPlan], env: Mapping[str, int]) -> list[str]:
+        """The symbols that `env` does not have, of the sizes of a segment's values and of what lies between them."""
+        return sorted({*segment.symbols, *segment.plans[self._variant].symbols} - env.keys())
+
     def _arena(self, segment: Segment[CpuPlan], env: Mapping[str, int]) -> int:
         """The bytes of a segment's arena at known sizes, at which all of its plan is looked at."""
+        if late := self._late(segment, env):
+            raise size_known_late(late)
         inputs, outputs = segment.sized(env).sizes
         weights = [Type.of(self._plan.weights[name]).bytes({}) for name in segment.step.weights]
         limits = {"input": inputs, "output": outputs, "weight": weights}
@@ -128,7 +134,7 @@ class CpuExecutor(Executor):
     def prepare(self, env: Mapping[str, int]) -> None:
         """Map the code, read the weights, and make room for a call with these sizes. Raises UnsupportedError."""
         for segment, session in zip(self.segments, self.sessions(env), strict=True):
-            if env.keys() >= set(segment.symbols):
+            if not self._late(segment, env):
                 with self._blaming(segment.step.text):
                     session.prepare(env, segment.sized(env).sizes)
 

@@ -160,6 +160,32 @@ def test_memory_before_a_host_step_needs_no_size_that_it_finds(sizes: tuple[int,
     assert np.array_equal(found[0], expected[0])
 
 
+def test_a_size_that_the_host_finds_may_stay_within_a_segment() -> None:
+    """No input or output of the second segment says what k is."""
+    text = """module attributes {gcomp.ranges = {k = "0.."}} {
+    func.func @main(%c: tensor<1xi64>) -> tensor<f32> {
+      %a = stablehlo.add %c, %c : tensor<1xi64>
+      %h = "gcomp.host"(%a) <{function = "extents", config = {role = "a length"}}> :
+          (tensor<1xi64>) -> tensor<?x0xi1, ["k", "0"]>
+      %i = stablehlo.iota dim = 0 : tensor<?xf32, ["k"]>
+      %s = "stablehlo.sort"(%i) <{dimension = 0 : i64, is_stable = false}> ({
+      ^bb0(%l: tensor<f32>, %r: tensor<f32>):
+        %g = stablehlo.compare GT, %l, %r : (tensor<f32>, tensor<f32>) -> tensor<i1>
+        stablehlo.return %g : tensor<i1>
+      }) : (tensor<?xf32, ["k"]>) -> tensor<?xf32, ["k"]>
+      %z = stablehlo.constant dense<0.0> : tensor<f32>
+      %t = stablehlo.reduce(%s init: %z) applies stablehlo.add across dimensions = [0]
+        : (tensor<?xf32, ["k"]>, tensor<f32>) -> tensor<f32>
+      func.return %t : tensor<f32>
+    }
+    }"""
+    compiled = gcomp.compile(text, target="cpu")
+    for count in (0, 3, 50):
+        assert compiled(np.array([count], np.int64))[0] == sum(range(2 * count))
+    with pytest.raises(UnsupportedError, match="size k is known only while the model runs"):
+        compiled.memory()
+
+
 def test_the_arena_of_a_wide_range_is_sized_by_the_call() -> None:
     text = """func.func @main(%x: tensor<?x100xf32, ["n", "100"]>) -> tensor<?x100xf32, ["n", "100"]> {
       %s = "stablehlo.sort"(%x) <{dimension = 0 : i64, is_stable = false}> ({
