@@ -2,7 +2,10 @@
 
     python -m benchmarks.others                     # all of benchmarks/models/others.py, one thread
     python -m benchmarks.others --only squeezenet,swin_tiny --rounds 20
+    python -m benchmarks.others --only squeezenet@any,gru_tagger@any
 
+`NAME@any` is the model exported for any sizes (of batch, image and sequence), as most published ones are, and called
+with those of `NAME`: what it costs to know sizes no sooner.
 Models are exported into the cache of benchmarks on first use (torch, transformers, onnxscript). OpenVINO is timed
 where it is installed and takes the model. Outputs are compared with ONNX Runtime's before anything is timed. Times
 are of the processor, interleaved; ratios have 95 % bootstrap bounds. Exits 1 if a model failed or disagreed.
@@ -11,6 +14,7 @@ are of the processor, interleaved; ratios have 95 % bootstrap bounds. Exits 1 if
 from __future__ import annotations
 
 import importlib.util
+import inspect
 import os
 import sys
 from collections.abc import Callable
@@ -33,6 +37,10 @@ LEAST = 1e-30
 Run = Callable[[], Any]
 
 
+ANY = "@any"
+"""What names of models end with whose sizes the call decides."""
+
+
 def exported(name: str) -> Path:
     """A model's file, exported now if the cache lacks it."""
     path = cache_directory() / "others" / f"{name}.onnx"
@@ -42,14 +50,17 @@ def exported(name: str) -> Path:
         from benchmarks.models.others import OTHERS
 
         torch.manual_seed(0)
-        module, args = OTHERS[name]()
+        module, args = OTHERS[name.removesuffix(ANY)]()
+        sizes = [{k: torch.export.Dim.AUTO for k in range(x.ndim) if x.ndim != 4 or k != 1} for x in args]
+        plain = "args" not in str(inspect.signature(module.forward))
+        given = {"dynamic_shapes": tuple(sizes) if plain else (tuple(sizes),)} if name.endswith(ANY) else {}
         path.parent.mkdir(parents=True, exist_ok=True)
         partial = path.with_suffix(".partial")
         for layer in module.modules():
             if isinstance(layer, torch.nn.Conv2d):
                 torch.nn.init.kaiming_normal_(layer.weight)  # of smaller ones nothing is left after some layers
         with torch.no_grad():
-            torch.onnx.export(module.eval(), args, partial, dynamo=True, external_data=False, verbose=False)
+            torch.onnx.export(module.eval(), args, partial, dynamo=True, external_data=False, verbose=False, **given)
         os.replace(partial, path)
     return path
 
@@ -88,7 +99,8 @@ def measure(name: str, rounds: int, threads: int) -> dict[str, Timing]:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     session = onnxruntime.InferenceSession(path, options)
-    feeds = feeds_of(session)
+    known = exported(name.removesuffix(ANY))
+    feeds = feeds_of(session if known == path else onnxruntime.InferenceSession(known))
     model = gcomp.compile(str(path), target="cpu", threads=threads)
     runs: dict[str, Run] = {"cpu": lambda: model(**feeds), "ort": lambda: session.run(None, feeds)}
     for ours, theirs in zip(runs["cpu"](), runs["ort"](), strict=True):

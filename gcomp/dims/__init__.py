@@ -12,6 +12,7 @@ from gcomp.dims.algebra import (
     DimError,
     DimLimitError,
     Size,
+    atom_size,
     ceildiv,
     evaluate,
     exact_div,
@@ -29,8 +30,9 @@ from gcomp.dims.binding import (
     size_from_json,
     size_to_json,
 )
-from gcomp.dims.functions import dmax, dmin, product, substitute, symbols_of
+from gcomp.dims.functions import dmax, dmin, product, replace_atoms, substitute, symbols_of
 from gcomp.dims.least import least_sizes
+from gcomp.dims.narrowing import narrowed
 from gcomp.dims.ranges import DimSpec, Range, Ranges, comparisons, parse_range, range_of
 from gcomp.dims.text import parse
 
@@ -45,6 +47,7 @@ __all__ = [
     "Range",
     "Ranges",
     "Size",
+    "atom_size",
     "bind",
     "broadcast_dim",
     "ceildiv",
@@ -56,11 +59,13 @@ __all__ = [
     "floordiv",
     "least_sizes",
     "mod",
+    "narrowed",
     "parse",
     "parse_range",
     "product",
     "range_of",
     "reduce_modulo",
+    "replace_atoms",
     "size_from_json",
     "size_to_json",
     "substitute",

@@ -32,7 +32,8 @@ from gcomp.errors import InvalidModelError, UnsupportedError
 from gcomp.html import html_text
 from gcomp.ir import text
 from gcomp.ir.sdy.attributes import SHARDING, ShardingAttr, sharding_in
-from gcomp.ir.types import Tensor, dtype_text, element_type, is_tensor, map_dims, shape_of
+from gcomp.ir.sizes import change_sizes
+from gcomp.ir.types import Tensor, dtype_text, element_type, is_tensor, shape_of
 from gcomp.ir.walking import walk
 from gcomp.ir.weights import Array, Weights
 from gcomp.records import record
@@ -292,24 +293,10 @@ class Program:
         bound = self.clone()
         mapping: dict[str, Size] = dict(sizes)
         for op in bound.ops():
-            for value in (*op.results, *(arg for r in op.regions for b in r.blocks for arg in b.args)):
-                object.__setattr__(value, "_type", map_dims(value.type, lambda s: dims.substitute(s, mapping)))
-            _bind_properties(op, mapping)
+            change_sizes(op, lambda size: dims.substitute(size, mapping))
         for function in bound.functions():
             function.update_function_type()
         return bound
-
-
-def _bind_properties(op: Operation, mapping: Mapping[str, Size]) -> None:
-    from gcomp.ir.attributes import SIZE_PROPERTIES, sizes_attr, sizes_of
-
-    for name in SIZE_PROPERTIES:
-        if isinstance(attr := op.properties.get(name), ArrayAttr):
-            sizes = [dims.substitute(s, mapping) for s in sizes_of(cast(Attribute, attr))]
-            op.properties[name] = sizes_attr(sizes)
-    if op.name == "gcomp.dim":
-        size = dims.parse(cast(StringAttr, op.properties["size"]).data)
-        op.properties["size"] = StringAttr(str(dims.substitute(size, mapping)))
 
 
 def _attributes(port: Port) -> DictionaryAttr:

@@ -27,6 +27,7 @@ from gcomp.lowering.llvm.settings import settings_for
 from gcomp.lowering.signatures import signature_of
 from gcomp.lowering.tiles.drafts import Draft, Part
 from gcomp.lowering.tiles.expanding import expand
+from gcomp.lowering.tiles.naming import with_named_sizes
 from gcomp.lowering.tiles.printing import kernel_text
 from gcomp.lowering.tiles.schedules import schedule
 from gcomp.lowering.tiles.schedules.kernel import Step
@@ -164,7 +165,9 @@ def code_texts(program: Program, variant: Variant) -> dict[str, str]:
 def launch_kernels(launch: LaunchOp, ranges: Ranges, bits: int, words: str = "") -> LoweredLaunch[Function]:
     """The kernels of a launch for vectors of so many bits, and a way to multiply bytes; their tile programs are
     expanded."""
-    scheduled = schedule(launch, launch_name(launch), ranges, settings_for(launch, ranges, bits))
+    named = with_named_sizes(launch, ranges)
+    launch, ranges = named.launch, named.ranges
+    scheduled = named.at_call(schedule(launch, launch_name(launch), ranges, settings_for(launch, ranges, bits)))
     return LoweredLaunch(scheduled, tuple([_print_step(step, bits, words) for step in scheduled.steps]))
 
 

@@ -16,6 +16,7 @@ from typing import ClassVar
 
 from xdsl.ir import SSAValue
 
+from gcomp.dims import Dim, Ranges, Size, narrowed, symbols_of
 from gcomp.exactness import Exactness
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder, identity
@@ -73,12 +74,15 @@ class WindowToArithmetic(Pattern):
 
     def rewrite(self, op: hlo.ReduceWindowOp, b: Builder) -> Sequence[SSAValue] | None:
         fold = applied_op(op.body)
-        if fold not in _FOLDS or len(op.operands) != 2 or static_shape(op.operands[0]) is None:
+        if fold not in _FOLDS or len(op.operands) != 2:
             return None
         window, out = op.window(), shape_of(op.results[0])
         dilated = any(d != 1 for d in (*window["base_dilations"], *window["window_dilations"]))
         points = list(product(*map(range, window["window_dimensions"])))
-        if dilated or not 1 < len(points) <= MAX_POINTS or 0 in out or not starts_neutral(op, fold):
+        if dilated or not 1 < len(points) <= MAX_POINTS or not starts_neutral(op, fold):
+            return None
+        ranges = narrowed(b.program.ranges, b.program.constraints)
+        if not all(_has_some(n, step, ranges) for n, step in zip(out, window["window_strides"], strict=True)):
             return None
         low, high = ([p[side] for p in window["padding"]] for side in (0, 1))
         padded = b.pad(op.operands[0], op.operands[1], low, high)
@@ -87,6 +91,13 @@ class WindowToArithmetic(Pattern):
             slice = b.take(padded, point, out, window["window_strides"])
             total = slice if total is None else b.emit(fold, total, slice)
         return None if total is None else [total]
+
+
+def _has_some(count: Size, step: int, ranges: Ranges) -> bool:
+    """Whether a slice of so many elements by a step can be written: none are a slice by steps of 1 alone."""
+    if "_" in symbols_of(count):
+        return False  # not known at all
+    return ranges.less_equal(0 if step == 1 and isinstance(count, Dim) else 1, count) is True
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,23 @@ func.func private @from_zero(%x: tensor<4xf32>) -> tensor<2xf32> {
   return %0 : tensor<2xf32>
 }
 
+// CHECK-LABEL: @symbolic
+func.func private @symbolic(%x: tensor<?xf32, ["2*n + 1"]>) -> tensor<?xf32, ["n"]> {
+  // CHECK-NOT: reduce_window
+  // CHECK: [[A:%.*]] = stablehlo.slice %x [0:"2*n - 1":2]
+  // CHECK: [[B:%.*]] = stablehlo.slice %x [1:"2*n":2]
+  // CHECK: [[M:%.*]] = stablehlo.maximum [[A]], [[B]]
+  // CHECK: [[C:%.*]] = stablehlo.slice %x [2:"2*n + 1":2]
+  // CHECK: stablehlo.maximum [[M]], [[C]]
+  %c = stablehlo.constant dense<0xFF800000> : tensor<f32>
+  %0 = "stablehlo.reduce_window"(%x, %c) <{window_dimensions = array<i64: 3>, window_strides = array<i64: 2>, padding = dense<[[0, 0]]> : tensor<1x2xi64>}> ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %1 = stablehlo.maximum %a, %b : tensor<f32>
+    stablehlo.return %1 : tensor<f32>
+  }) : (tensor<?xf32, ["2*n + 1"]>, tensor<f32>) -> tensor<?xf32, ["n"]>
+  return %0 : tensor<?xf32, ["n"]>
+}
+
 // How much there is to slice is not known.
 // CHECK-LABEL: @unknown
 func.func private @unknown(%x: tensor<?xf32>) -> tensor<?xf32> {

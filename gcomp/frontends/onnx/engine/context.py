@@ -8,8 +8,7 @@ from typing import Any, NoReturn, Protocol, cast
 import onnx_ir
 from xdsl.ir import SSAValue
 
-from gcomp.dims import Constraint, Dim, Range, Ranges, Size, exact_div, floordiv, symbols_of
-from gcomp.dims import evaluate as evaluate_size
+from gcomp.dims import Constraint, Dim, Ranges, Size, exact_div, floordiv, narrowed
 from gcomp.dims.binding import ConstraintKind
 from gcomp.errors import InvalidModelError, UnsupportedError
 from gcomp.frontends.onnx.engine.evaluation import evaluate
@@ -27,10 +26,6 @@ def label(node: onnx_ir.Node) -> str:
     """A node's name, or one made of its operator and first output."""
     outputs = [o.name for o in node.outputs if o.name]
     return node.name or f"{node.op_type}:{outputs[0] if outputs else ''}"
-
-
-_STEEPEST = 1 << 12
-"""How much a symbol may have to grow for a size that depends on it to grow by one: the product of all strides."""
 
 
 class Importer(Protocol):
@@ -284,32 +279,9 @@ class NodeContext:
 
     def require(self, kind: ConstraintKind, lhs: Size, rhs: Size) -> None:
         """Note a relation between sizes that must hold at every call; it may be relied on from here on."""
-        self.b.constraints.append(Constraint(kind, lhs, rhs, self.where))
-        if isinstance(lhs, int) and kind == "eq":
-            lhs, rhs = rhs, lhs
-        if kind in ("eq", "le") and isinstance(lhs, Dim) and isinstance(rhs, int) and str(lhs) in symbols_of(lhs):
-            known = self.ranges[str(lhs)]
-            if known.lo <= rhs and (known.hi is None or rhs <= known.hi):
-                low, step = (rhs, 1) if kind == "eq" else (known.lo, known.multiple_of)
-                self.importer.ranges = self.ranges.with_ranges({str(lhs): Range(low, rhs, step)})
-        if kind == "le" and isinstance(lhs, int) and isinstance(rhs, Dim):
-            self._raise_least(lhs, rhs)
-
-    def _raise_least(self, bound: int, size: Dim) -> None:
-        """Raise the least value of the symbol of `size` to the first at which `size` reaches `bound`."""
-        if len(symbols_of(size)) != 1:
-            return
-        (name,) = symbols_of(size)
-        known = self.ranges[name]
-        low, high = known.lo, known.lo + abs(bound) * _STEEPEST
-        while low < high:
-            middle = (low + high) // 2
-            low, high = (low, middle) if evaluate_size(size, {name: middle}) >= bound else (middle + 1, high)
-        # The search finds the first only of a size that grows; that none below reaches the bound is proved.
-        if low > known.lo and (known.hi is None or low <= known.hi):
-            below = self.ranges.with_ranges({name: Range(known.lo, low - 1)})
-            if below.less_equal(size, bound - 1):
-                self.importer.ranges = self.ranges.with_ranges({name: Range(low, known.hi, known.multiple_of)})
+        constraint = Constraint(kind, lhs, rhs, self.where)
+        self.b.constraints.append(constraint)
+        self.importer.ranges = narrowed(self.ranges, [constraint])
 
     def at_most(self, a: Size, b: Size) -> bool:
         """Whether a <= b for all values of the symbols."""

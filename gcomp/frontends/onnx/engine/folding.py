@@ -113,6 +113,8 @@ def _divide(ctx: NodeContext, a: Size, b: Size) -> Size:
         return exact
     if _nonnegative(ctx, a):
         return dims.floordiv(a, b)
+    if ctx.at_most(1 - b, a):
+        return dims.floordiv(dims.dmax(a, 0), b)  # what is above -b and below 0 gives 0
     # Where the sign depends on the symbols, one of the two is 0.
     return dims.floordiv(dims.dmax(a, 0), b) - dims.floordiv(dims.dmax(-a, 0), b)
 
