@@ -89,7 +89,7 @@ def explain_command(model: Path, options: ExplainOptions) -> None:
     report: Report | None = None
     if options.memory is not None or budget is not None:
         planned = program.clone()
-        text = f"fuse{{target={machine.name} max-ops={options.max_ops}}},order-for-memory"
+        text = f'fuse{{target="{machine.name}" max-ops={options.max_ops}}},order-for-memory'
         PassManager(parse_pipeline(text)).run(planned)
         report = None if budget is None else within_budget(planned, budget, machine)
         PassManager(parse_pipeline("plan-memory")).run(planned)

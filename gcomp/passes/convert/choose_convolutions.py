@@ -43,8 +43,8 @@ class ConvolutionToWinograd(Pattern):
     roots = (hlo.ConvolutionOp,)
     exactness = Exactness.E2
 
-    def __init__(self, machine: Machine, factor: int = 2) -> None:
-        self.machine, self.factor = machine, factor
+    def __init__(self, machine: Machine | None = None, factor: int = 2) -> None:
+        self.machine, self.factor = machine or machine_named("x86-64-v4"), factor
 
     def applies(self, op: hlo.ConvolutionOp) -> bool:
         return _is_plain(op) and {dtype_text(v.type) for v in (op.lhs, op.rhs, op.result)} == {"f32"}

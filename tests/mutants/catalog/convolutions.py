@@ -50,7 +50,7 @@ simple(
     about="a convolution that widens its result sums in the narrow type",
     edits=[
         (
-            PLAIN,
+            f"{ARITHMETIC}:_is_of_one_type",
             "element_of(op.lhs) == element_of(op.rhs) == element_of(op.result)",
             "element_of(op.lhs) == element_of(op.rhs)",
         ),

@@ -51,7 +51,7 @@ quantized_right(
 
 # ---- quantized-values-in-f32 ----
 
-KEPT = "passes.convert.quantized_values_in_f32"
+KEPT, INTEGRAL = "passes.convert.quantized_values_in_f32", "analysis.clamping"
 kept = partial(edits.wrong, target="quantized-values-in-f32")
 kept_right = partial(edits.right, target="quantized-values-in-f32")
 REWRITE = f"{KEPT}:KeptQuantizedValues.rewrite"
@@ -60,7 +60,7 @@ kept(
     "kept-plus-anything",
     classes=(16, 17),
     about="integers plus any number count as integers",
-    edits=[(f"{KEPT}:_is_integral", "todo += op.operands", "todo.append(op.operands[0])")],
+    edits=[(f"{INTEGRAL}:is_integral", "todo += op.operands", "todo.append(op.operands[0])")],
 )
 kept(
     "kept-upper-limit",
@@ -71,7 +71,7 @@ kept(
 kept_right(
     "kept-rounded-only",
     about="only numbers that are rounded, with nothing added, are kept",
-    edits=[(f"{KEPT}:_is_integral", "todo += op.operands", "return False")],
+    edits=[(f"{INTEGRAL}:is_integral", "todo += op.operands", "return False")],
 )
 
 # ---- guard-max-shift ----
