@@ -141,6 +141,17 @@ def print_module(module: Operation, *, generic: bool = False, locations: bool = 
     return stream.getvalue() + "\n"
 
 
+def _last_line(error: BaseException) -> str:
+    return str(error).strip().splitlines()[-1]
+
+
+def _reason(error: BaseException | None) -> str:
+    """What did not verify, where printing it failed."""
+    while error is not None and not isinstance(error, VerifyException):
+        error = error.__context__
+    return "an op in it has fewer operands than its form" if error is None else _last_line(error)
+
+
 def verify_module(module: Operation, stage: str = "") -> None:
     """Verify a whole module. Raises VerificationError that says which op broke which constraint."""
     what = f"the program is not valid{f' {stage}' if stage else ''}"
@@ -148,9 +159,11 @@ def verify_module(module: Operation, stage: str = "") -> None:
         try:
             op.verify(verify_nested_ops=False)
         except VerifyException as error:
-            why = str(error).strip().splitlines()[-1].removeprefix("Operation does not verify: ")
+            why = _last_line(error).removeprefix("Operation does not verify: ")
             raise VerificationError(what, where=where(op), why=why) from None
         except ValueError as error:  # xDSL's traits ask for the owner of a value that was named and never defined
             raise VerificationError(what, where=where(op), why=str(error)) from None
+        except IndexError as error:  # xDSL prints what does not verify, and an op that lacks operands has no form
+            raise VerificationError(what, where=where(op), why=_reason(error)) from None
     for op, why in wellformed.problems(module):
         raise VerificationError(what, where=where(op), why=why)

@@ -78,9 +78,7 @@ def test_sizes_that_nobody_gave_fulfil_the_constraints(cli: Cli, folder: Path) -
     assert "[68]" in cli("run", "odd.gcomp", "--random").out
 
 
-def test_the_time_of_passes_is_the_sum_of_their_table(
-    cli: Cli, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_time_of_passes_is_the_sum_of_their_table(cli: Cli, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "160")
     told = cli("compile", "m.mlir", "-o", "m.gcomp", "--timing", "--verify", "each").err
     rows = [float(n) for n in re.findall(r"^│ [^│]+│ +([0-9.]+) +│", told, re.MULTILINE)]
