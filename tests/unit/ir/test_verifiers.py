@@ -76,9 +76,10 @@ func.func @main(%x: tensor<1x1x1xf32>) -> tensor<1x1x1xf32> {
 
 def test_a_function_around_an_op_without_operands_is_refused() -> None:
     """xDSL prints what does not verify, and an op that lacks operands cannot be printed."""
-    text = """func.func @main(%x: tensor<2xf32>) -> tensor<3xf32> {
+    text = """"func.func"() <{sym_name = "main", function_type = (tensor<3xf32>) -> tensor<2xf32>}> ({
+    ^bb0(%x: tensor<2xf32>):
       %r = "stablehlo.negate"() : () -> tensor<2xf32>
-      return %r : tensor<2xf32>
-    }"""
-    with pytest.raises(VerificationError, match="func.func"):
+      "func.return"(%r) : (tensor<2xf32>) -> ()
+    }) : () -> ()"""
+    with pytest.raises(VerificationError, match=r"func\.func"):
         Program.parse(text)
