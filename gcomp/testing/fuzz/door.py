@@ -24,10 +24,11 @@ import numpy as np
 from xdsl.ir import Operation, SSAValue
 
 from gcomp.dims import Ranges, bind, symbol, symbols_of
-from gcomp.errors import GcompError, UnsupportedError, UsageError
+from gcomp.errors import GcompError, UnsupportedError, UsageError, VerificationError
 from gcomp.ir.program import Program
 from gcomp.ir.types import is_tensor, shape_of, tensor, tensor_of
 from gcomp.ir.walking import inputs_of as read_by
+from gcomp.passes.base import Pass, PassContext
 from gcomp.reference.interpreter import Interpreter
 from gcomp.testing.fuzz.coverage import Coverage, Found, Undefined
 from gcomp.testing.fuzz.numbers import program_at
@@ -56,6 +57,20 @@ class Wrong:
     message: str
     detail: str = ""
     blamed: str = ""
+
+
+def wrong_step(step: Pass, program: Program) -> Wrong | None:
+    """Run a pass on a program: what is wrong if it crashes, or leaves what does not verify. Raises UnsupportedError."""
+    try:
+        step.run(program, PassContext())
+        program.verify(f"after {step.name}")
+    except UnsupportedError:
+        raise
+    except VerificationError as error:
+        return Wrong("invalid", str(error), blamed=step.name)
+    except Exception as error:  # whatever a pass makes of it
+        return Wrong("crash", f"{type(error).__name__}: {error}", type(error).__name__, step.name)
+    return None
 
 
 @dataclass

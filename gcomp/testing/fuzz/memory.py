@@ -14,7 +14,7 @@ import numpy as np
 from xdsl.ir import Operation
 
 from gcomp.analysis.liveness import block_peak, donations, liveness
-from gcomp.errors import GcompError, UnsupportedError, VerificationError
+from gcomp.errors import GcompError, VerificationError
 from gcomp.ir.buffer import arena
 from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.program import Program
@@ -25,7 +25,7 @@ from gcomp.reference.inputs import KINDS, InputSet
 from gcomp.reference.interpreter import interpret
 from gcomp.reference.planned import PlannedExecutor
 from gcomp.reference.sizes import size_choices
-from gcomp.testing.fuzz.door import MAX_STEPS, Seen, Undefined, Wrong
+from gcomp.testing.fuzz.door import MAX_STEPS, Seen, Undefined, Wrong, wrong_step
 from gcomp.testing.fuzz.laws import Law, LawDoor
 from gcomp.testing.fuzz.packings import LAWS
 from gcomp.testing.generate.choices import Seeded
@@ -79,15 +79,8 @@ class Memory(LawDoor):
         current = program.clone()
         for step in _steps(program, number):
             before = current.clone()
-            try:
-                step.run(current, PassContext())
-                current.verify(f"after {step.name}")
-            except UnsupportedError:
-                raise
-            except VerificationError as error:
-                return Wrong("invalid", str(error), blamed=step.name)
-            except Exception as error:  # whatever a pass makes of it
-                return Wrong("crash", f"{type(error).__name__}: {error}", type(error).__name__, step.name)
+            if wrong := wrong_step(step, current):
+                return wrong
             if step.name in PASSES and (wrong := _flaw(step, before, current, inputs, expected)):
                 return wrong
             if step.name in PASSES:

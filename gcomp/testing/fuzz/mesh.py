@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gcomp.errors import GcompError, UnsupportedError, VerificationError
+from gcomp.errors import GcompError, UnsupportedError
 from gcomp.exactness import Exactness
 from gcomp.ir import sdy
 from gcomp.ir.program import Program
@@ -23,7 +23,7 @@ from gcomp.passes.base import Pass, PassContext
 from gcomp.passes.references import Reference
 from gcomp.passes.registry import parse_pipeline
 from gcomp.reference.interpreter import interpret
-from gcomp.testing.fuzz.door import MAX_STEPS, ProgramDoor, Seen, Wrong
+from gcomp.testing.fuzz.door import MAX_STEPS, ProgramDoor, Seen, Wrong, wrong_step
 from gcomp.testing.fuzz.trial import inputs_of
 from gcomp.testing.generate.choices import Seeded
 from gcomp.testing.generate.sharded import sharded_program
@@ -72,15 +72,8 @@ class OnMesh(ProgramDoor):
             raise expected
         steps, current = _steps(number), program.clone()
         for step in steps:
-            try:
-                step.run(current, PassContext())
-                current.verify(f"after {step.name}")
-            except UnsupportedError:
-                raise
-            except VerificationError as error:
-                return Wrong("invalid", str(error), blamed=step.name)
-            except Exception as error:  # whatever a pass makes of it
-                return Wrong("crash", f"{step.name}: {type(error).__name__}: {error}", type(error).__name__, step.name)
+            if wrong := wrong_step(step, current):
+                return wrong
         wrong = self._by_xla(program, steps, inputs) if "xla" in self.topic(number) else None
         if wrong is None and steps:
             wrong = _in_lockstep(reference, current)

@@ -17,10 +17,9 @@ from gcomp.analysis.indexing.maps import d, linear
 from gcomp.dims import Ranges, Size, ceildiv
 from gcomp.errors import UnsupportedError
 from gcomp.ir import stablehlo as hlo
-from gcomp.ir.composites import is_trusted, scales_query
+from gcomp.ir.composites import scales_query
 from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.locations import where
-from gcomp.ir.program import Program
 from gcomp.ir.types import ELEMENT_TYPES, dtype_text, shape_of
 from gcomp.lowering.tiles.elements import Elements
 from gcomp.lowering.tiles.elements.elementwise import convert
@@ -52,6 +51,7 @@ from gcomp.lowering.tiles.schedules.kernel import (
     Settings,
     Step,
     blocks_of,
+    check_trusted,
     power_of_two,
 )
 from gcomp.lowering.tiles.schedules.masks import Mask, mask_of
@@ -84,12 +84,7 @@ def attention(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings) -
 
 
 def _check(launch: LaunchOp, op: hlo.CompositeOp) -> None:
-    table = op.symbol_table()
-    if table is None or not is_trusted(Program(table), op):  # type: ignore[arg-type]
-        raise UnsupportedError(
-            f"{op.composite_name} is decomposed into something else here than what the name stands for",
-            where=where(op), fix="inline the composite (inline-composites) before kernels are made",
-        )  # fmt: skip
+    check_trusted(op)
     if dtype_text(op.operands[0].type) not in ("f16", "bf16", "f32", "f64"):
         raise UnsupportedError(f"attention on {dtype_text(op.operands[0].type)} has no kernel", where=where(launch))
 

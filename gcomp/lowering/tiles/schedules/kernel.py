@@ -13,8 +13,11 @@ from gcomp.analysis.overwriting import overwrites
 from gcomp.dims import Ranges, Size, ceildiv, product, symbol
 from gcomp.dtypes import is_complex
 from gcomp.errors import UnsupportedError
+from gcomp.ir import stablehlo as hlo
+from gcomp.ir.composites import is_trusted
 from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.locations import where
+from gcomp.ir.program import Program
 from gcomp.ir.types import ELEMENT_TYPES, dtype_text, shape_of
 from gcomp.lowering.tiles import tile
 from gcomp.lowering.tiles.build import TileBuilder, integer
@@ -249,6 +252,16 @@ def is_covered(frame: Frame, extent: Size, block: int) -> bool:
     return extent != 0 and (block == 1 or frame.ranges.divisible(extent, block) is True)
 
 
+def check_trusted(op: hlo.CompositeOp) -> None:
+    """Raises UnsupportedError where a composite is decomposed into something else than what its name stands for."""
+    table = op.symbol_table()
+    if table is None or not is_trusted(Program(table), op):  # type: ignore[arg-type]
+        raise UnsupportedError(
+            f"{op.composite_name} is decomposed into something else here than what the name stands for",
+            where=where(op), fix="inline the composite (inline-composites) before kernels are made",
+        )  # fmt: skip
+
+
 def power_of_two(size: int) -> int:
     """The least power of two that is at least this."""
     return 1 << max(0, size - 1).bit_length()
@@ -256,5 +269,5 @@ def power_of_two(size: int) -> int:
 
 __all__ = [
     "MOST_SMALL", "Binding", "KernelWriter", "Schedule", "Scheduled", "Scratch", "Settings", "Step", "blocks_of",
-    "is_covered", "power_of_two",
+    "check_trusted", "is_covered", "power_of_two",
 ]  # fmt: skip

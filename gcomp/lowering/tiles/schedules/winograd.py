@@ -20,15 +20,20 @@ from gcomp.analysis.indexing.maps import d
 from gcomp.dims import Ranges, Size, floordiv, mod, product
 from gcomp.errors import UnsupportedError
 from gcomp.ir import stablehlo as hlo
-from gcomp.ir.composites import is_trusted
 from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.locations import where
-from gcomp.ir.program import Program
 from gcomp.ir.types import shape_of
 from gcomp.ir.winograd import CHAIN, evaluate, interpolate
 from gcomp.lowering.tiles.frames import Frame
 from gcomp.lowering.tiles.schedules.borders import borders, surrounded
-from gcomp.lowering.tiles.schedules.kernel import KernelWriter, Scheduled, Settings, blocks_of, is_covered
+from gcomp.lowering.tiles.schedules.kernel import (
+    KernelWriter,
+    Scheduled,
+    Settings,
+    blocks_of,
+    check_trusted,
+    is_covered,
+)
 from gcomp.lowering.tiles.schedules.relations import relate
 
 GAP = 16
@@ -38,12 +43,7 @@ GAP = 16
 def winograd(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings) -> Scheduled:
     """A winograd kernel's program."""
     op = next(op for op in launch.block.ops if isinstance(op, hlo.CompositeOp))
-    table = op.symbol_table()
-    if table is None or not is_trusted(Program(table), op):  # type: ignore[arg-type]
-        raise UnsupportedError(
-            f"{op.composite_name} is decomposed into something else here than what the name stands for",
-            where=where(op), fix="inline the composite (inline-composites) before kernels are made",
-        )  # fmt: skip
+    check_trusted(op)
     found = _Winograd(launch, op, name, ranges, settings).run()
     return Scheduled((*found.steps, *borders(launch, name, ranges)))
 
