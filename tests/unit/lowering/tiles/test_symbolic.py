@@ -145,3 +145,19 @@ def test_windows_of_images_of_any_size_go_in_blocks(sizes: tuple[int, int]) -> N
     inputs = [random.standard_normal(s).astype(np.float32) for s in ((h + 2, w + 2, 32), (9, 32))]
     (launch,) = (op for op in as_kernel(program, "loop").ops() if isinstance(op, LaunchOp))
     assert check_kernel(program, "loop", inputs, settings_for(launch, program.ranges, 512)) == []
+
+
+RESHAPED = f"""func.func @main(%x: {IMAGE}) -> (tensor<?x32xf32, ["h*n*w", "32"]>, {IMAGE}, {TURNED}) {{
+      %s = stablehlo.add %x, %x : {IMAGE}
+      %t = stablehlo.add %s, %x : {IMAGE}
+      %r = stablehlo.reshape %t : ({IMAGE}) -> tensor<?x32xf32, ["h*n*w", "32"]>
+      %k = stablehlo.iota dim = 0 : {TURNED}
+      return %r, %s, %k : tensor<?x32xf32, ["h*n*w", "32"]>, {IMAGE}, {TURNED}
+    }}"""
+
+
+def test_results_that_may_lie_over_what_others_read_are_of_one_kernel() -> None:
+    program = Program.parse(RESHAPED)
+    (launch,) = (op for op in as_kernel(program, "loop").ops() if isinstance(op, LaunchOp))
+    inputs = [np.random.default_rng(0).standard_normal((2, 3, 5, 32)).astype(np.float32)]
+    assert check_kernel(program, "loop", inputs, settings_for(launch, program.ranges, 512)) == []
