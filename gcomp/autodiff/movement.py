@@ -17,7 +17,7 @@ from gcomp.ir.attributes import sizes_of
 from gcomp.ir.builder import Builder
 from gcomp.ir.locations import where
 from gcomp.ir.stopping import stops
-from gcomp.ir.types import element_of, rank_of, shape_of, with_shape
+from gcomp.ir.types import rank_of, shape_of, with_shape
 
 
 def restate(b: Builder, x: SSAValue, shape: Sequence[Size]) -> SSAValue:
@@ -32,7 +32,7 @@ def zeros(b: Builder, x: SSAValue) -> SSAValue:
 
 def zero(b: Builder, x: SSAValue) -> SSAValue:
     """The scalar zero of the element type of x."""
-    return b.full((), 0, element_of(x))
+    return b.scalar_like(x, 0)
 
 
 def _broadcast(b: Builder, op: Any, g: SSAValue, operand: int) -> SSAValue:

@@ -69,7 +69,7 @@ def choose_elements(b: Builder, x: SSAValue, window: Window, select: Region) -> 
         return [b.select(first, left, right), b.select(first, i, j)]
 
     region = b.region([scalar, place, scalar, place], body)
-    start = b.full((), 0, element_of(x))
+    start = b.scalar_like(x, 0)
     return b.emit_all(hlo.ReduceWindowOp, x, numbers, start, b.constant(-1, "i64"), regions=(region,), **window)[1]
 
 

@@ -14,7 +14,7 @@ from gcomp.dims import Size
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
 from gcomp.ir.gathering import take
-from gcomp.ir.types import element_of, rank_of, shape_of, tensor_of
+from gcomp.ir.types import rank_of, shape_of, tensor_of
 
 
 def _amount(b: Builder, amounts: SSAValue, place: int, count: Size) -> SSAValue:
@@ -60,7 +60,7 @@ def _slice(b: Builder, op: hlo.RealDynamicSliceOp) -> SSAValue:
         start, stride = (_amount(b, v, axis, count) for v in (op.start_indices, op.strides))
         position = b.add(start, b.multiply(b.iota((count,), 0), stride))
         places.append((b.compare(position, b.broadcast(b.dim(size), (count,), ()), "LT"), position))
-    return _spread(b, op.operand, b.full((), 0, element_of(op.operand)), places)
+    return _spread(b, op.operand, b.scalar_like(op.operand, 0), places)
 
 
 def _gather(b: Builder, op: hlo.DynamicGatherOp) -> SSAValue:
@@ -99,7 +99,7 @@ def _convolution(b: Builder, op: hlo.DynamicConvOp) -> SSAValue:
         low = _amount(b, amounts, 2 * i, reach)
         interior = b.full((reach,), spread[i] - 1, "i64")
         places[axis] = _locate_padded(b, reach, shape_of(op.lhs)[axis], low, interior)
-    lhs = _spread(b, op.lhs, b.full((), 0, element_of(op.lhs)), places)
+    lhs = _spread(b, op.lhs, b.scalar_like(op.lhs, 0), places)
     kept = ("window_strides", "rhs_dilation", "window_reversal", "dimension_numbers", "feature_group_count",
             "batch_group_count", "precision_config")  # fmt: skip
     properties: dict[str, Any] = {name: op.properties[name] for name in kept if name in op.properties}

@@ -102,6 +102,10 @@ class Builder:
         """A tensor of the type of `x` filled with a scalar."""
         return self.full(shape_of(x), value, element_of(x))
 
+    def scalar_like(self, x: SSAValue, value: Any) -> SSAValue:
+        """A rank 0 tensor of the element type of `x`."""
+        return self.full((), value, element_of(x))
+
     def weight(self, name: str, array: Array) -> SSAValue:
         """A new weight of the program."""
         return self.read_weight(self.program.weights.add(name, array))

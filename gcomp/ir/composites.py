@@ -105,7 +105,7 @@ def layer_norm(b: Builder, inputs: Sequence[SSAValue], attributes: Mapping[str, 
     mean = b.mean(wide, axes, keepdims=True)
     centered = b.subtract(wide, mean)
     variance = b.mean(b.multiply(centered, centered), axes, keepdims=True)
-    inverse = b.emit(hlo.RsqrtOp, b.add(variance, b.full((), attributes["epsilon"], element_of(wide))))
+    inverse = b.emit(hlo.RsqrtOp, b.add(variance, b.scalar_like(wide, attributes["epsilon"])))
     normalized = b.multiply(b.convert(b.multiply(centered, inverse), element), scale)
     return [b.add(normalized, bias[0]) if bias else normalized, mean, inverse]
 
@@ -117,7 +117,7 @@ def rms_norm(b: Builder, inputs: Sequence[SSAValue], attributes: Mapping[str, An
     axes, element = range(attributes["axis"], rank_of(x)), element_of(x)
     wide = b.widen(x)
     square = b.mean(b.multiply(wide, wide), axes, keepdims=True)
-    inverse = b.emit(hlo.RsqrtOp, b.add(square, b.full((), attributes["epsilon"], element_of(wide))))
+    inverse = b.emit(hlo.RsqrtOp, b.add(square, b.scalar_like(wide, attributes["epsilon"])))
     return [b.multiply(b.convert(b.multiply(wide, inverse), element), scale)]
 
 
@@ -125,7 +125,7 @@ def rms_norm(b: Builder, inputs: Sequence[SSAValue], attributes: Mapping[str, An
 def gelu(b: Builder, inputs: Sequence[SSAValue], attributes: Mapping[str, Any]) -> Sequence[SSAValue]:
     """`x * Phi(x)`: exact by erf (`approximate = "none"`) or by erfc, which keeps the tail's digits, or by tanh."""
     (x,) = inputs
-    half, one = b.scale(x, 0.5), b.full((), 1.0, element_of(x))
+    half, one = b.scale(x, 0.5), b.scalar_like(x, 1.0)
     match attributes["approximate"]:
         case "none":
             gate = b.add(b.emit(chlo.ErfOp, b.scale(x, 2**-0.5)), one)

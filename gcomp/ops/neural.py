@@ -78,7 +78,7 @@ def _norm_operands(x: ArrayLike, scale: ArrayLike | None, bias: ArrayLike | None
     given = [one for one in (x, scale, bias) if one is not None]
     b, (value, *rest) = promote_operands(*given)
     require("a norm", dtype_text(value.type), 2)
-    values = [value, *([] if scale is not None else [b.full((), 1, element_of(value))]), *rest]
+    values = [value, *([] if scale is not None else [b.scalar_like(value, 1)]), *rest]
     wide = b.broadcast_shape(*(shape_of(v) for v in values))
     if wide != shape_of(value):
         raise UsageError(f"scale and bias widen x from {shape_of(value)} to {wide}", fix="they broadcast to x")

@@ -77,7 +77,7 @@ def uniform(key: ArrayLike, shape: Shape = (), low: float = 0.0, high: float = 1
     b, (value,) = lift_operands(key)
     text = _float(dtype)
     unit = _uniform(b, value, shape_from(shape), text)
-    scaled = b.add(b.scale(unit, high - low), b.full((), low, element_of(unit)))
+    scaled = b.add(b.scale(unit, high - low), b.scalar_like(unit, low))
     return Tensor(b, b.convert(scaled, text))
 
 
@@ -88,7 +88,7 @@ def normal(key: ArrayLike, shape: Shape = (), dtype: DTypeLike = "f32") -> Tenso
     text = _float(dtype)
     unit = _uniform(b, value, shape_from(shape), text)
     step = 2.0**-53 if text == "f64" else 2.0**-24
-    middle = b.add(b.scale(unit, 2.0), b.full((), step - 1.0, element_of(unit)))
+    middle = b.add(b.scale(unit, 2.0), b.scalar_like(unit, step - 1.0))
     return Tensor(b, b.convert(b.scale(b.emit(chlo.ErfInvOp, middle), 2.0**0.5), text))
 
 
@@ -121,7 +121,7 @@ def categorical(key: ArrayLike, logits: ArrayLike, axis: int = -1) -> Tensor:
     b = builder_of(key, logits)
     _, (value, scores) = lift_operands(key, logits, b=b)
     unit = _uniform(b, value, shape_of(scores), dtype_text(scores.type))
-    middle = b.add(unit, b.full((), 2.0**-54 if dtype_text(unit.type) == "f64" else 2.0**-25, element_of(unit)))
+    middle = b.add(unit, b.scalar_like(unit, 2.0**-54 if dtype_text(unit.type) == "f64" else 2.0**-25))
     noise = b.emit(hlo.NegateOp, b.emit(hlo.LogOp, b.emit(hlo.NegateOp, b.emit(hlo.LogOp, middle))))
     return argmax(Tensor(b, b.add(b.convert(scores, element_of(noise)), noise)), axis=axis)
 

@@ -126,7 +126,7 @@ def _variance(x: ArrayLike, axis: Axes, ddof: float, keepdims: bool) -> tuple[Bu
         squares = b.multiply(centered, centered)
     total = b.reduce(hlo.AddOp, squares, axes, keepdims=keepdims)
     count = b.convert(b.dim(dims.product([shape_of(value)[a] for a in axes])), element_of(total))
-    return b, b.divide(total, b.subtract(count, b.full((), ddof, element_of(total)))), text
+    return b, b.divide(total, b.subtract(count, b.scalar_like(total, ddof))), text
 
 
 @operation
@@ -200,7 +200,7 @@ def _running(name: str, op: type[GraphOp], doc: str) -> Callable[..., Tensor]:
         if axis is None:
             value = b.reshape(value, (dims.product(shape_of(value)),))
         place = 0 if axis is None else axis_of(axis, rank_of(value))
-        unit = b.full((), identity(op, dtype_text(value.type)), element_of(value))
+        unit = b.scalar_like(value, identity(op, dtype_text(value.type)))
         return Tensor(b, running(b, value, place, lambda p, q: b.emit(op, p, q), unit, reverse=reverse))
 
     run.__name__, run.__doc__ = name, doc

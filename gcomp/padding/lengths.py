@@ -11,7 +11,6 @@ from gcomp.dims import Atom, Size, product
 from gcomp.dims.algebra import atom_size, terms_of
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
-from gcomp.ir.types import element_of
 from gcomp.padding.layouts import Factors, Layout, Sizes, extent, length
 
 _I32 = 1 << 31
@@ -138,4 +137,4 @@ class Lengths:
 
     def constant(self, value: Any, like: SSAValue) -> SSAValue:
         """A scalar of a tensor's element type."""
-        return self.b.full((), value, element_of(like))
+        return self.b.scalar_like(like, value)

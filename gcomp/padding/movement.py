@@ -10,7 +10,7 @@ from xdsl.ir import SSAValue
 from gcomp.dims import Size
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.attributes import sizes_of
-from gcomp.ir.types import element_of, shape_of
+from gcomp.ir.types import shape_of
 from gcomp.padding.layouts import extent
 from gcomp.padding.sweep import Padded, Sweep, refuse
 from gcomp.padding.table import pads
@@ -78,7 +78,7 @@ def _shift(sweep: Sweep, x: Padded, dimension: int, size: Size, behind: SSAValue
     """The value from `size` less its true value on, along a dimension; what comes behind it is `behind`, or 0."""
     b, shape = sweep.b, [extent(factors) for factors in x.layout]
     high: list[Size] = [size if i == dimension else 0 for i in range(len(shape))]
-    filler = b.full((), 0, element_of(x.value)) if behind is None else behind
+    filler = b.scalar_like(x.value, 0) if behind is None else behind
     wide = b.pad(x.value, filler, [0] * len(shape), high)
     offset = b.subtract(b.dim(size), sweep.lengths.true(size))
     starts = [offset if i == dimension else b.constant(0, "i64") for i in range(len(shape))]

@@ -13,13 +13,11 @@ from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder, identity
 from gcomp.ir.looping import running
 from gcomp.ir.op import GraphOp
-from gcomp.ir.types import dtype_text, element_of, shape_of
+from gcomp.ir.types import dtype_text, shape_of
 
 
 def _running(b: Builder, op: type[GraphOp], x: SSAValue, axis: int) -> SSAValue:
-    return running(
-        b, x, axis, lambda y, z: b.emit(op, y, z), b.full((), identity(op, dtype_text(x.type)), element_of(x))
-    )
+    return running(b, x, axis, lambda y, z: b.emit(op, y, z), b.scalar_like(x, identity(op, dtype_text(x.type))))
 
 
 def _extreme(op: type[GraphOp]) -> Callable[[NodeContext], Results]:
@@ -50,7 +48,7 @@ def log_sums(ctx: NodeContext) -> Results:
         ctx.unsupported("its numbers are complex")
     if not ctx.rank():
         return x
-    return running(b, x, ctx.axis(), lambda y, z: _log_add(b, y, z), b.full((), float("-inf"), element_of(x)))
+    return running(b, x, ctx.axis(), lambda y, z: _log_add(b, y, z), b.scalar_like(x, float("-inf")))
 
 
 def _log_add(b: Builder, x: SSAValue, y: SSAValue) -> SSAValue:

@@ -43,7 +43,7 @@ def never_empty(ctx: NodeContext, x: SSAValue, axes: Sequence[int]) -> SSAValue:
         size = shape_of(x)[axis]
         if not isinstance(size, int) and ctx.ranges.bounds(size)[0] in (None, 0):
             high[axis] = dims.dmax(size, 1) - size
-    return ctx.b.pad(x, ctx.b.full((), 0, element_of(x)), [0] * rank_of(x), high)
+    return ctx.b.pad(x, ctx.b.scalar_like(x, 0), [0] * rank_of(x), high)
 
 
 def _is_set(b: Builder, x: SSAValue) -> SSAValue:

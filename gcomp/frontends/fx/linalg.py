@@ -61,7 +61,7 @@ def triangle(b: Builder, x: SSAValue, *, upper: bool, offset: int = 0) -> SSAVal
     shape = shape_of(x)
     rows, columns = (b.iota(shape[-2:], i) for i in (0, 1))
     kept = b.compare(columns, b.add(rows, b.constant(offset, "i64")), "GE" if upper else "LE")
-    return b.select(kept, x, b.full((), 0, element_of(x)))
+    return b.select(kept, x, b.scalar_like(x, 0))
 
 
 def transpose_matrices(b: Builder, x: SSAValue, *, conjugate: bool = False) -> SSAValue:
@@ -77,7 +77,7 @@ def diagonal(b: Builder, x: SSAValue) -> SSAValue:
     shape, k = shape_of(x), min(extents(x))
     square = b.slice(x, [0] * rank_of(x), (*shape[:-2], k, k))
     on = b.compare(b.iota((k, k), 0), b.iota((k, k), 1), "EQ")
-    return b.reduce(hlo.AddOp, b.select(on, square, b.full((), 0, element_of(x))), [rank_of(x) - 1])
+    return b.reduce(hlo.AddOp, b.select(on, square, b.scalar_like(x, 0)), [rank_of(x) - 1])
 
 
 def identity_like(b: Builder, x: SSAValue, n: int) -> SSAValue:
@@ -213,7 +213,7 @@ def qr(ctx: NodeContext) -> Results:
         vectors = b.slice_axis(packed, rank - 1, 0, columns)
     else:
         high = [0] * (rank - 1) + [columns - n]
-        vectors = b.pad(packed, b.full((), 0, element_of(a)), [0] * rank, high)
+        vectors = b.pad(packed, b.scalar_like(a, 0), [0] * rank, high)
     return [_product(b, vectors, tau), r]
 
 
@@ -361,7 +361,7 @@ def solve(ctx: NodeContext) -> Results:
     found = _solve_from(b, lu, pivots, y, left=left, adjoint=False)
     bad = b.broadcast(b.compare(info, b.full_like(info, 0), "EQ"), (*batch_of(a), 1, 1), range(rank_of(info)))
     nan = complex("nan+nanj") if is_complex(dtype_text(a.type)) else float("nan")
-    found = b.select(bad, found, b.full((), nan, element_of(found)))
+    found = b.select(bad, found, b.scalar_like(found, nan))
     return [b.reshape(found, ctx.out_shape(0)), lu, pivots, info]
 
 

@@ -160,14 +160,14 @@ def _recurrence(t: _Terms, family: Family, n: SSAValue) -> SSAValue:
         going = active(k, q)
         wide = b.add(k, t.number(0))
         return [
-            b.add(k, b.full((), 1, element_of(k))),
+            b.add(k, b.scalar_like(k, 1)),
             b.select(going, q, p),
             b.select(going, family.step(t, wide, p, q), q),
         ]
 
     types = [scalar, t.x.type, t.x.type]
     regions = [b.region(types, condition), b.region(types, body)]
-    found = b.emit_all(hlo.WhileOp, b.full((), 1, element_of(t.x)), one, start, regions=regions)[2]
+    found = b.emit_all(hlo.WhileOp, b.scalar_like(t.x, 1), one, start, regions=regions)[2]
     return b.select(b.compare(n, t.number(1), "LT"), one, found)
 
 

@@ -110,7 +110,7 @@ def _average_pool_gradient(spatial: int) -> Callable[[NodeContext], Results]:
             size + k - 1 - before - ((count - 1) * stride + 1)
             for size, k, before, count, stride in zip(shape, kernel, low, shape_of(grad), strides, strict=True)
         ]
-        spread = b.pad(part, b.full((), 0, element_of(grad)), low, high, [s - 1 for s in strides])
+        spread = b.pad(part, b.scalar_like(grad, 0), low, high, [s - 1 for s in strides])
         return _window(ctx, hlo.AddOp, spread, {"window_dimensions": kernel})
 
     return run
@@ -126,7 +126,7 @@ def _count(ctx: NodeContext, x: SSAValue, windows: _Windows, out: Sequence[Size]
     if ctx.arg("count_include_pad", True):
         # The padding that was asked for counts; what ceil_mode adds behind it does not.
         pads = [0] * lead + windows.low
-        ones = b.pad(ones, b.full((), 1, element_of(x)), pads, pads)
+        ones = b.pad(ones, b.scalar_like(x, 1), pads, pads)
         rest = [[0, h - p] for h, p in zip(windows.high, windows.low, strict=True)]
         properties["padding"] = [[0, 0]] * lead + rest
     found = _window(ctx, hlo.AddOp, ones, properties)
@@ -179,7 +179,7 @@ def _running(op: type[GraphOp]) -> Callable[[NodeContext], Results]:
         x = ctx.b.convert(ctx["self"], ctx.out_dtype())
         if not ctx.rank():
             return x
-        unit = ctx.b.full((), identity(op, dtype_text(x.type)), element_of(x))
+        unit = ctx.b.scalar_like(x, identity(op, dtype_text(x.type)))
         return running(ctx.b, x, ctx.axis(), lambda y, z: ctx.b.emit(op, y, z), unit)
 
     return run

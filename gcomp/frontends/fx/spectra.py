@@ -115,8 +115,8 @@ def _square(b: Builder, x: SSAValue, rounds: SSAValue) -> SSAValue:
     def body(args: Sequence[SSAValue]) -> list[SSAValue]:
         at, made = args
         more = b.broadcast(b.compare(at, rounds, "LT"), shape_of(made), range(rank_of(rounds)))
-        return [b.add(at, b.full((), 1, element_of(at))), b.select(more, b.matmul(made, made), made)]
+        return [b.add(at, b.scalar_like(at, 1)), b.select(more, b.matmul(made, made), made)]
 
     types = [scalar, x.type]
     regions = [b.region(types, condition), b.region(types, body)]
-    return b.emit_all(hlo.WhileOp, b.full((), 0, element_of(rounds)), x, regions=regions)[1]
+    return b.emit_all(hlo.WhileOp, b.scalar_like(rounds, 0), x, regions=regions)[1]

@@ -14,7 +14,7 @@ from gcomp.frontends.jaxpr.contraction import precision_of
 from gcomp.frontends.jaxpr.registry import Results, imports
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.attributes import ConvDimensions
-from gcomp.ir.types import element_of, shape_of, tensor
+from gcomp.ir.types import shape_of, tensor
 
 
 @imports("conv_general_dilated")
@@ -72,4 +72,4 @@ def _pad(ctx: EqnContext, x: SSAValue, spatial: Sequence[int], low: Sequence[Siz
     after: list[Size] = [0] * rank
     for i, lo, hi in zip(spatial, low, high, strict=True):
         before[i], after[i] = lo, hi
-    return ctx.b.pad(x, ctx.b.full((), 0, element_of(x)), before, after)
+    return ctx.b.pad(x, ctx.b.scalar_like(x, 0), before, after)

@@ -14,7 +14,7 @@ from gcomp.frontends.jaxpr.registry import Results, imports_table
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.looping import Fold, running
 from gcomp.ir.op import GraphOp
-from gcomp.ir.types import element_of, shape_of
+from gcomp.ir.types import shape_of
 
 _OPS: dict[str, type[GraphOp]] = {
     "cumsum": hlo.AddOp,
@@ -48,5 +48,5 @@ imports_table({"cumlogsumexp": _cumlogsumexp})
 
 def _cumulative(ctx: EqnContext, fold: Fold, first: object) -> SSAValue:
     """The fold of all elements up to each along an axis, or (in reverse) from each on."""
-    start = ctx.b.full((), first, element_of(ctx[0]))
+    start = ctx.b.scalar_like(ctx[0], first)
     return running(ctx.b, ctx[0], int(ctx.params["axis"]), fold, start, reverse=ctx.params["reverse"])

@@ -26,7 +26,7 @@ from gcomp.ir.builder import Builder
 from gcomp.ir.composites import MEASURED, composite, trust
 from gcomp.ir.native import WeightOp
 from gcomp.ir.program import Program
-from gcomp.ir.types import dtype_text, element_of, shape_of
+from gcomp.ir.types import dtype_text, shape_of
 from gcomp.ir.winograd import WINDOW, transformed
 from gcomp.passes.base import Pass, PassContext
 from gcomp.passes.rewriting import Pattern, apply_rewrites
@@ -108,7 +108,7 @@ def _in_tiles(op: hlo.ConvolutionOp, b: Builder, m: int) -> SSAValue:
         low, high = sizes_of(pad.edge_padding_low), sizes_of(pad.edge_padding_high)
         high = [n + more for n, more in zip(high, missing, strict=True)]
         return b.pad(pad.operand, pad.padding_value, low, high, pad.value("interior_padding"))
-    return b.pad(op.lhs, b.full((), 0, element_of(op.lhs)), [0] * 4, missing) if any(missing) else op.lhs
+    return b.pad(op.lhs, b.scalar_like(op.lhs, 0), [0] * 4, missing) if any(missing) else op.lhs
 
 
 @dataclass(frozen=True)

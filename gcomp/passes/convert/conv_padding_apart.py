@@ -17,7 +17,7 @@ from gcomp.exactness import Exactness
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
 from gcomp.ir.program import Program
-from gcomp.ir.types import element_of, shape_of
+from gcomp.ir.types import shape_of
 from gcomp.passes.base import Pass, PassContext
 from gcomp.passes.rewriting import Pattern, apply_rewrites
 
@@ -44,7 +44,7 @@ class ConvPaddingApart(Pattern):
         if op.dilates_input or op.value("feature_group_count") == channels:
             return None  # a window of one channel has no runs
         low, high = ([0, *[pair[side] for pair in pairs], 0] for side in (0, 1))
-        padded = b.pad(op.lhs, b.full((), 0, element_of(op.lhs)), low, high)
+        padded = b.pad(op.lhs, b.scalar_like(op.lhs, 0), low, high)
         properties: dict[str, Any] = {**op.properties, "padding": [(0, 0)] * len(pairs)}
         return [b.emit(hlo.ConvolutionOp, padded, op.rhs, types=(op.result.type,), **properties)]
 

@@ -95,7 +95,7 @@ class ChannelwiseToMultiplyAdd(Pattern):
         window, out = op.window(), shape_of(op.result)
         x, kernel = (b.widen(v) for v in op.operands)
         low, high = ([0, *[p[side] for p in window["padding"]], 0] for side in (0, 1))
-        padded = b.pad(x, b.full((), 0, element_of(x)), low, high)
+        padded = b.pad(x, b.scalar_like(x, 0), low, high)
         total: SSAValue | None = None
         for point in points:
             pixels = self._shifted(padded, point, window["window_strides"], window["rhs_dilation"], out, b)

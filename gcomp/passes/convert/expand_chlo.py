@@ -130,7 +130,7 @@ class Scan(Pattern):
     def _padded(self, b: Builder, x: SSAValue, axis: int, room: Size) -> SSAValue:
         none = [0] * rank_of(x)
         high = [room - size if i == axis else 0 for i, size in enumerate(shape_of(x))]
-        return b.pad(x, b.full((), 0, element_of(x)), none, high)
+        return b.pad(x, b.scalar_like(x, 0), none, high)
 
 
 def _resize(x: SSAValue, axis: int, size: Size) -> list[Size]:

@@ -95,7 +95,7 @@ def _undo_slice(op: hlo.SliceOp, b: Builder) -> SSAValue | None:
     before, starts, limits = shape_of(op.operand), sizes_of(op.start_indices), sizes_of(op.limit_indices)
     if not all(isinstance(n, int) for n in (*before, *starts, *limits)):
         return None
-    zero = b.full((), 0, element_of(op.operand))
+    zero = b.scalar_like(op.operand, 0)
     gaps = [s - 1 for s in op.value("strides")]
     high = [n - limit for n, limit in zip(before, limits, strict=True)]
     return b.emit(hlo.PadOp, op.result, zero, edge_padding_low=starts, edge_padding_high=high, interior_padding=gaps)

@@ -344,10 +344,6 @@ class NodeContext:
 
     # ---- short cuts ----
 
-    def full_like(self, x: SSAValue, value: Any) -> SSAValue:
-        """A rank 0 constant of the element type of `x`."""
-        return self.b.full((), value, element_of(x))
-
     def wide(self, x: SSAValue, compute: Callable[[SSAValue], SSAValue]) -> SSAValue:
         """Compute on f32 instead of f16, bf16 or narrower, and convert back."""
         wide = self.b.widen(x)

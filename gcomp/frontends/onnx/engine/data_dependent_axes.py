@@ -72,7 +72,7 @@ def rows_by_axes(ctx: NodeContext, x: SSAValue, index: int, *, keepdims: bool) -
     total = dims.product(shape)
     flat = b.reshape(x, (total,))
     if not ctx.at_most(1, total):
-        flat = b.pad(flat, ctx.full_like(x, 0), [0], [1])  # an element to point at, where there are none
+        flat = b.pad(flat, ctx.b.scalar_like(x, 0), [0], [1])  # an element to point at, where there are none
     starts, steps = (_offsets(ctx, grid, shape) for grid in (outer, inner))
     matrix = (*shape_of(starts), *shape_of(steps))
     places = b.add(b.broadcast(starts, matrix, (0,)), b.broadcast(steps, matrix, (1,)))
@@ -123,7 +123,7 @@ def _pick(ctx: NodeContext, x: SSAValue, places: SSAValue) -> SSAValue:
     total = dims.product(shape)
     flat = b.reshape(x, (total, parts))
     if not ctx.at_most(1, total):
-        flat = b.pad(flat, ctx.full_like(x, 0), [0, 0], [1, 0])  # an element to point at, where there are none
+        flat = b.pad(flat, ctx.b.scalar_like(x, 0), [0, 0], [1, 0])  # an element to point at, where there are none
     return take(b, flat, places, 0)
 
 

@@ -21,20 +21,16 @@ from gcomp.ir.types import dtype_text, element_of, rank_of, shape_of
 Activation = Callable[[Builder, SSAValue, Mapping[str, float]], SSAValue]
 
 
-def _like(b: Builder, x: SSAValue, value: float) -> SSAValue:
-    return b.full((), value, element_of(x))
-
-
 def _positive(b: Builder, x: SSAValue) -> SSAValue:
-    return b.compare(x, _like(b, x, 0), "GT")
+    return b.compare(x, b.scalar_like(x, 0), "GT")
 
 
 def _relu(b: Builder, x: SSAValue, a: Mapping[str, float]) -> SSAValue:
-    return b.maximum(x, _like(b, x, 0))
+    return b.maximum(x, b.scalar_like(x, 0))
 
 
 def _leaky_relu(b: Builder, x: SSAValue, a: Mapping[str, float]) -> SSAValue:
-    return b.select(b.compare(x, _like(b, x, 0), "GE"), x, b.scale(x, a["alpha"]))
+    return b.select(b.compare(x, b.scalar_like(x, 0), "GE"), x, b.scale(x, a["alpha"]))
 
 
 def _elu(b: Builder, x: SSAValue, a: Mapping[str, float]) -> SSAValue:
@@ -42,9 +38,9 @@ def _elu(b: Builder, x: SSAValue, a: Mapping[str, float]) -> SSAValue:
 
 
 def _celu(b: Builder, x: SSAValue, a: Mapping[str, float]) -> SSAValue:
-    alpha = _like(b, x, a["alpha"])
+    alpha = b.scalar_like(x, a["alpha"])
     below = b.multiply(b.emit(hlo.ExponentialMinusOneOp, b.divide(x, alpha)), alpha)
-    zero = _like(b, x, 0)
+    zero = b.scalar_like(x, 0)
     return b.add(b.maximum(x, zero), b.minimum(below, zero))
 
 
@@ -54,7 +50,9 @@ def _selu(b: Builder, x: SSAValue, a: Mapping[str, float]) -> SSAValue:
 
 
 def _hard_sigmoid(b: Builder, x: SSAValue, a: Mapping[str, float]) -> SSAValue:
-    return bound_values(b, b.add(b.scale(x, a["alpha"]), _like(b, x, a["beta"])), _like(b, x, 0), _like(b, x, 1))
+    return bound_values(
+        b, b.add(b.scale(x, a["alpha"]), b.scalar_like(x, a["beta"])), b.scalar_like(x, 0), b.scalar_like(x, 1)
+    )
 
 
 def _hard_swish(b: Builder, x: SSAValue, a: Mapping[str, float]) -> SSAValue:
@@ -68,7 +66,7 @@ def _swish(b: Builder, x: SSAValue, a: Mapping[str, float]) -> SSAValue:
 def softplus(b: Builder, x: SSAValue) -> SSAValue:
     """`log(1 + exp(x))`, written so that it neither overflows nor cancels."""
     decay = b.emit(hlo.ExponentialOp, b.emit(hlo.NegateOp, b.emit(hlo.AbsOp, x)))
-    return b.add(b.maximum(x, _like(b, x, 0)), b.emit(hlo.LogPlusOneOp, decay))
+    return b.add(b.maximum(x, b.scalar_like(x, 0)), b.emit(hlo.LogPlusOneOp, decay))
 
 
 def _mish(b: Builder, x: SSAValue, a: Mapping[str, float]) -> SSAValue:
@@ -76,20 +74,20 @@ def _mish(b: Builder, x: SSAValue, a: Mapping[str, float]) -> SSAValue:
 
 
 def _softsign(b: Builder, x: SSAValue, a: Mapping[str, float]) -> SSAValue:
-    return b.divide(x, b.add(b.emit(hlo.AbsOp, x), _like(b, x, 1)))
+    return b.divide(x, b.add(b.emit(hlo.AbsOp, x), b.scalar_like(x, 1)))
 
 
 def _thresholded_relu(b: Builder, x: SSAValue, a: Mapping[str, float]) -> SSAValue:
-    return b.select(b.compare(x, _like(b, x, a["alpha"]), "GT"), x, _like(b, x, 0))
+    return b.select(b.compare(x, b.scalar_like(x, a["alpha"]), "GT"), x, b.scalar_like(x, 0))
 
 
 def _shrink(b: Builder, x: SSAValue, a: Mapping[str, float]) -> SSAValue:
     if is_integer(element := dtype_text(x.type)):
         # The limit and the bias need not be integers: -2 with limit and bias 1.5 is -0.5, which truncates to 0.
         return b.convert(_shrink(b, b.convert(x, "f64"), a), element)
-    bias, limit = _like(b, x, a["bias"]), a["lambd"]
-    inner = b.select(b.compare(x, _like(b, x, limit), "GT"), b.subtract(x, bias), _like(b, x, 0))
-    return b.select(b.compare(x, _like(b, x, -limit), "LT"), b.add(x, bias), inner)
+    bias, limit = b.scalar_like(x, a["bias"]), a["lambd"]
+    inner = b.select(b.compare(x, b.scalar_like(x, limit), "GT"), b.subtract(x, bias), b.scalar_like(x, 0))
+    return b.select(b.compare(x, b.scalar_like(x, -limit), "LT"), b.add(x, bias), inner)
 
 
 _SELU = {"alpha": 1.67326319217681884765625, "gamma": 1.05070102214813232421875}
@@ -128,7 +126,7 @@ for _name, (_activation, _defaults) in ACTIVATIONS.items():
 def prelu(ctx: NodeContext) -> Results:
     """PRelu: the slope broadcasts to x."""
     b, x = ctx.b, ctx[0]
-    negative = b.compare(x, ctx.full_like(x, 0), "LT")
+    negative = b.compare(x, ctx.b.scalar_like(x, 0), "LT")
     return [b.select(negative, b.multiply(x, b.broadcast_to(ctx[1], shape_of(x))), x)]
 
 

@@ -13,7 +13,7 @@ from gcomp.frontends.onnx.engine.registry import Results, imports
 from gcomp.frontends.onnx.model.containers import AnyValue
 from gcomp.frontends.onnx.model.values import Value
 from gcomp.ir.composites import composite
-from gcomp.ir.types import element_of, rank_of, shape_of
+from gcomp.ir.types import rank_of, shape_of
 
 
 @imports("Attention", since=23)
@@ -173,12 +173,12 @@ def _mask(ctx: NodeContext, query: SSAValue, key: SSAValue) -> SSAValue | None:
         short = shape[1] - shape_of(given)[-1]
         if short != 0:
             rank = rank_of(given)
-            lowest = b.full((), -np.inf, element_of(given))
+            lowest = b.scalar_like(given, -np.inf)
             given = b.pad(given, lowest, [0] * rank, [0] * (rank - 1) + [short])
         masks.append(given)
     if ctx.flag("is_causal"):
         seen = b.compare(b.iota(shape, 0), b.iota(shape, 1), "GE")
-        zero, lowest = (b.full((), v, element_of(query)) for v in (0.0, -np.inf))
+        zero, lowest = (b.scalar_like(query, v) for v in (0.0, -np.inf))
         masks.append(b.select(seen, zero, lowest))
     if len(masks) == 2:
         return b.add(masks[0], masks[1])

@@ -104,7 +104,7 @@ def _without_repeats(ctx: NodeContext, labels: str, x: SSAValue) -> tuple[str, S
             x = ctx.restate(x, {second: shape_of(x)[first]})
             shape = shape_of(x)
             same = b.compare(b.iota(shape, first), b.iota(shape, second), "EQ")
-            x = b.reduce(hlo.AddOp, b.select(same, x, ctx.full_like(x, 0)), [second])
+            x = b.reduce(hlo.AddOp, b.select(same, x, ctx.b.scalar_like(x, 0)), [second])
             labels = labels[:second] + labels[second + 1 :]
     return labels, x
 

@@ -27,7 +27,7 @@ def nchw(spatial: int) -> ConvDimensions:
 @imports("Conv")
 def conv(ctx: NodeContext) -> Results:
     """Conv: grouped, dilated, any number of spatial dims."""
-    result = convolve(ctx, ctx[0], ctx[1], ctx.full_like(ctx[0], 0))
+    result = convolve(ctx, ctx[0], ctx[1], ctx.b.scalar_like(ctx[0], 0))
     return [add_bias(ctx, result, 2)]
 
 
@@ -196,7 +196,7 @@ def col2im(ctx: NodeContext) -> Results:
         x = _place(ctx, x, 2 + i, 2 + n, strides[i], dilations[i])
     low = [0, 0, *(-p for p in pads[:n])]
     high = [0, 0, *(image[i] + pads[i] - cast(int, shape_of(x)[2 + i]) for i in range(n))]
-    return [b.pad(x, ctx.full_like(x, 0), low, high)]
+    return [b.pad(x, ctx.b.scalar_like(x, 0), low, high)]
 
 
 def _channels(ctx: NodeContext, columns: Size, block: Size) -> Size:
@@ -236,7 +236,7 @@ def _place(ctx: NodeContext, x: SSAValue, block: int, count: int, stride: int, d
     b, shape = ctx.b, shape_of(x)
     size, places = cast(int, shape[block]), cast(int, shape[count])
     total = (places - 1) * stride + (size - 1) * dilation + 1
-    zero, rank = ctx.full_like(x, 0), len(shape)
+    zero, rank = ctx.b.scalar_like(x, 0), len(shape)
     result: SSAValue | None = None
     for i in range(size):
         part = b.slice_axis(x, block, i, i + 1)

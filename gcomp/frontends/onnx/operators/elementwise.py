@@ -15,7 +15,7 @@ from gcomp.ir import chlo
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
 from gcomp.ir.op import GraphOp
-from gcomp.ir.types import dtype_text, element_of, shape_of, with_element
+from gcomp.ir.types import dtype_text, shape_of, with_element
 
 UNARY: dict[str, type[GraphOp]] = {
     "Ceil": hlo.CeilOp,
@@ -76,13 +76,13 @@ def sign(ctx: NodeContext) -> Results:
     """Sign: -1, 0 or 1. NaN stays NaN."""
     if not ctx.element().startswith("ui"):
         return [ctx.b.emit(hlo.SignOp, ctx[0])]
-    return [ctx.b.convert(ctx.b.compare(ctx[0], ctx.full_like(ctx[0], 0), "NE"), ctx.element())]
+    return [ctx.b.convert(ctx.b.compare(ctx[0], ctx.b.scalar_like(ctx[0], 0), "NE"), ctx.element())]
 
 
 @imports("Reciprocal")
 def reciprocal(ctx: NodeContext) -> Results:
     """Reciprocal: 1 / x."""
-    return [ctx.b.divide(ctx.full_like(ctx[0], 1), ctx[0])]
+    return [ctx.b.divide(ctx.b.scalar_like(ctx[0], 1), ctx[0])]
 
 
 @imports("Sum", "Min", "Max", "Mean", since=8)
@@ -91,7 +91,7 @@ def variadic(ctx: NodeContext) -> Results:
     step = {"Min": ctx.b.minimum, "Max": ctx.b.maximum}.get(ctx.op_type, ctx.b.add)
     total = reduce(step, ctx.operands())
     if ctx.op_type == "Mean":
-        total = ctx.b.divide(total, ctx.full_like(total, len(ctx.values)))
+        total = ctx.b.divide(total, ctx.b.scalar_like(total, len(ctx.values)))
     return [total]
 
 
@@ -102,7 +102,7 @@ def modulo(ctx: NodeContext) -> Results:
     remainder = b.binary(hlo.RemainderOp, ctx[0], y)
     if ctx.flag("fmod") or ctx.element().startswith("ui"):
         return [remainder]
-    zero = ctx.full_like(y, 0)
+    zero = ctx.b.scalar_like(y, 0)
     negative = b.broadcast_to(b.compare(y, zero, "LT"), shape_of(remainder))
     differ = b.emit(hlo.XorOp, b.compare(remainder, zero, "LT"), negative)
     moved = b.emit(hlo.AndOp, differ, b.compare(remainder, zero, "NE"))
@@ -199,7 +199,7 @@ def convert_value(ctx: NodeContext, x: SSAValue, target: str, saturate: bool = T
     if target == "f8E8M0FNU" and source != target and not is_complex(source):
         return _power_of_two(ctx, x, saturate)
     if target == "i1" and source != "i1":
-        return b.compare(x, ctx.full_like(x, 0), "NE")
+        return b.compare(x, ctx.b.scalar_like(x, 0), "NE")
     if target in _NARROW_MAX and saturate and source not in ("i1", target) and not is_complex(source):
         return _saturate(b, x, target)
     if is_float(source) and is_integer(target) and bit_width(target) < 32:
@@ -211,7 +211,7 @@ def convert_value(ctx: NodeContext, x: SSAValue, target: str, saturate: bool = T
 def _saturate(b: Builder, x: SSAValue, target: str) -> SSAValue:
     most, source = _NARROW_MAX[target], dtype_text(x.type)
     wide = x if source in ("f32", "f64") else b.convert(x, "f64" if is_integer(source) else "f32")
-    clamped = b.emit(hlo.ClampOp, b.full((), -most, element_of(wide)), wide, b.full((), most, element_of(wide)))
+    clamped = b.emit(hlo.ClampOp, b.scalar_like(wide, -most), wide, b.scalar_like(wide, most))
     return b.convert(clamped, target)
 
 
@@ -273,7 +273,7 @@ def is_inf(ctx: NodeContext) -> Results:
     b, x = ctx.b, ctx[0]
     positive, negative = ctx.flag("detect_positive", True), ctx.flag("detect_negative", True)
     if positive and negative:
-        return [b.compare(b.emit(hlo.AbsOp, x), ctx.full_like(x, math.inf), "EQ")]
+        return [b.compare(b.emit(hlo.AbsOp, x), ctx.b.scalar_like(x, math.inf), "EQ")]
     if not positive and not negative:
         return [b.full(ctx.shape(), False, "i1")]
-    return [b.compare(x, ctx.full_like(x, math.inf if positive else -math.inf), "EQ")]
+    return [b.compare(x, ctx.b.scalar_like(x, math.inf if positive else -math.inf), "EQ")]

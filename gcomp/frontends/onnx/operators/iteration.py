@@ -187,7 +187,7 @@ def never_empty(ctx: NodeContext, x: SSAValue, axis: int) -> SSAValue:
         return x
     nothing = [0] * rank_of(x)
     more: list[Size] = [ctx.greater(1 - size, 0) if i == axis else 0 for i in range(rank_of(x))]
-    return ctx.b.pad(x, ctx.full_like(x, 0), nothing, more)
+    return ctx.b.pad(x, ctx.b.scalar_like(x, 0), nothing, more)
 
 
 def slice_at(ctx: NodeContext, x: SSAValue, axis: int, index: SSAValue) -> SSAValue:

@@ -148,14 +148,14 @@ def clip_attributes(ctx: NodeContext) -> Results:
     """Clip-1, Clip-6: bounds are attributes, by default the least and the greatest finite number."""
     info: Any = cast(Any, ml_dtypes.finfo)(dtype_of(ctx.element()))
     low, high = ctx.number("min", float(info.min)), ctx.number("max", float(info.max))
-    return [bound_values(ctx.b, ctx[0], ctx.full_like(ctx[0], low), ctx.full_like(ctx[0], high))]
+    return [bound_values(ctx.b, ctx[0], ctx.b.scalar_like(ctx[0], low), ctx.b.scalar_like(ctx[0], high))]
 
 
 @imports("Pad")
 def pad_paddings(ctx: NodeContext) -> Results:
     """Pad-1: the attribute is called `paddings`."""
     pads = cast("list[Size]", ctx.integers("paddings") or [])
-    return [pad_input(ctx, pads, list(range(ctx.rank())), ctx.full_like(ctx[0], ctx.number("value")))]
+    return [pad_input(ctx, pads, list(range(ctx.rank())), ctx.b.scalar_like(ctx[0], ctx.number("value")))]
 
 
 @imports("Split")

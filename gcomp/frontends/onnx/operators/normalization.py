@@ -69,7 +69,7 @@ def _normalize_by_activation(ctx: NodeContext, epsilon: float) -> SSAValue:
         scale, offset, mean, variance = (
             b.broadcast(b.convert(v, element_of(x)), shape, tuple(range(1, rank))) for v in fitted
         )
-        deviation = b.emit(hlo.SqrtOp, b.add(variance, b.full((), epsilon, element_of(x))))
+        deviation = b.emit(hlo.SqrtOp, b.add(variance, b.scalar_like(x, epsilon)))
         return b.add(b.multiply(b.divide(b.subtract(x, mean), deviation), scale), offset)
 
     return ctx.wide(ctx[0], run)
@@ -113,7 +113,7 @@ def standardize(ctx: NodeContext, x: SSAValue, axes: Sequence[int], epsilon: flo
     b = ctx.b
     centered = b.subtract(x, b.mean(x, axes, keepdims=True))
     variance = b.mean(b.multiply(centered, centered), axes, keepdims=True)
-    return b.multiply(centered, b.emit(hlo.RsqrtOp, b.add(variance, b.full((), epsilon, element_of(x)))))
+    return b.multiply(centered, b.emit(hlo.RsqrtOp, b.add(variance, b.scalar_like(x, epsilon))))
 
 
 def _check_rank(ctx: NodeContext, least: int) -> None:
@@ -173,7 +173,7 @@ def mean_variance_normalization(ctx: NodeContext) -> Results:
     def run(x: SSAValue) -> SSAValue:
         centered = b.subtract(x, b.mean(x, axes, keepdims=True))
         variance = b.mean(b.multiply(centered, centered), axes, keepdims=True)
-        return b.divide(centered, b.add(b.emit(hlo.SqrtOp, variance), b.full((), 1e-9, element_of(x))))
+        return b.divide(centered, b.add(b.emit(hlo.SqrtOp, variance), b.scalar_like(x, 1e-9)))
 
     return [ctx.wide(ctx[0], run)]
 
@@ -191,8 +191,8 @@ def lp_normalization(ctx: NodeContext) -> Results:
             norm = b.reduce(hlo.AddOp, b.emit(hlo.AbsOp, x), axis, keepdims=True)
         else:
             norm = b.emit(hlo.SqrtOp, b.reduce(hlo.AddOp, b.multiply(x, x), axis, keepdims=True))
-        zero = b.compare(norm, b.full((), 0, element_of(x)), "EQ")
-        return b.divide(x, b.select(zero, b.full((), 1, element_of(x)), norm))
+        zero = b.compare(norm, b.scalar_like(x, 0), "EQ")
+        return b.divide(x, b.select(zero, b.scalar_like(x, 1), norm))
 
     return [ctx.wide(ctx[0], run)]
 
@@ -212,12 +212,12 @@ def local_response_normalization(ctx: NodeContext) -> Results:
         total = b.emit(
             hlo.ReduceWindowOp,
             b.multiply(x, x),
-            b.full((), 0, element_of(x)),
+            b.scalar_like(x, 0),
             regions=(scalar_region(hlo.AddOp, element_of(x)),),
             window_dimensions=[size if i == 1 else 1 for i in range(rank)],
             padding=padding,
         )
-        scale = b.add(b.scale(total, alpha / size), b.full((), bias, element_of(x)))
-        return b.divide(x, b.binary(hlo.PowerOp, scale, b.full((), beta, element_of(x))))
+        scale = b.add(b.scale(total, alpha / size), b.scalar_like(x, bias))
+        return b.divide(x, b.binary(hlo.PowerOp, scale, b.scalar_like(x, beta)))
 
     return [ctx.wide(ctx[0], run)]

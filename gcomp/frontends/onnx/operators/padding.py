@@ -21,7 +21,7 @@ from gcomp.ir.types import rank_of, shape_of
 def pad_attributes(ctx: NodeContext) -> Results:
     """Pad-2: pads and value are attributes."""
     pads = cast("list[Size]", ctx.integers("pads") or [])
-    return [pad_input(ctx, pads, list(range(ctx.rank())), ctx.full_like(ctx[0], ctx.number("value")))]
+    return [pad_input(ctx, pads, list(range(ctx.rank())), ctx.b.scalar_like(ctx[0], ctx.number("value")))]
 
 
 @imports("Pad", since=11)
@@ -30,7 +30,7 @@ def pad(ctx: NodeContext) -> Results:
     if ctx.rank(1) != 1:
         ctx.invalid(f"its pads have rank {ctx.rank(1)}", "a list is expected")
     value, everywhere = ctx.get(2), list(range(ctx.rank()))
-    fill = ctx.full_like(ctx[0], 0) if value is None else ctx.b.reshape(value, ())
+    fill = ctx.b.scalar_like(ctx[0], 0) if value is None else ctx.b.reshape(value, ())
     if ctx.has(3) and ctx.known_value(3) is None:
         return [pad_input(ctx, _data_dependent_pads(ctx, *_of_all_axes(ctx)), everywhere, fill)]
     axes = ctx.axes("axes", 3, ctx.rank())

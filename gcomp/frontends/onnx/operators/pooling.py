@@ -30,7 +30,7 @@ def _windows(ctx: NodeContext) -> Windows:
 
 def _fold(ctx: NodeContext, op: type[GraphOp], x: SSAValue, windows: Windows) -> SSAValue:
     """Each window folded with a binary op."""
-    init = ctx.full_like(x, identity(op, dtype_text(x.type)))
+    init = ctx.b.scalar_like(x, identity(op, dtype_text(x.type)))
     x, padding = windows.apply(ctx, x, init)
     region = scalar_region(op, element_of(x))
     return ctx.b.emit(hlo.ReduceWindowOp, x, init, regions=(region,), **_properties(windows, padding))
@@ -57,7 +57,7 @@ def max_pool(ctx: NodeContext) -> Results:
 def _max_with_indices(ctx: NodeContext, windows: Windows) -> Results:
     b, x = ctx.b, ctx[0]
     limit = int(np.iinfo(np.int64).max)
-    start, nowhere = ctx.full_like(x, lowest(dtype_text(x.type))), b.constant(limit, "i64")
+    start, nowhere = ctx.b.scalar_like(x, lowest(dtype_text(x.type))), b.constant(limit, "i64")
     places = _places(ctx)
     padded, padding = windows.apply(ctx, x, start)
     places, _ = windows.apply(ctx, places, nowhere)
@@ -109,7 +109,7 @@ def _count_covered(ctx: NodeContext, x: SSAValue, windows: Windows) -> SSAValue:
     b, counted = ctx.b, ctx.flag("count_include_pad")
     padded = any(p != 0 for p in (*windows.low, *windows.high))
     if not windows.ceil and (counted or not padded):
-        return ctx.full_like(x, math.prod(windows.kernel))
+        return ctx.b.scalar_like(x, math.prod(windows.kernel))
     if any(isinstance(s, Dim) for s in windows.spatial) or _table_size(windows) > _TABLE_LIMIT:
         return _count_covered_symbolically(ctx, x, windows, counted)
     per_axis = [_count_covered_along(windows, i, counted) for i in range(len(windows.kernel))]
@@ -117,7 +117,7 @@ def _count_covered(ctx: NodeContext, x: SSAValue, windows: Windows) -> SSAValue:
     for counts in per_axis:
         total = np.multiply.outer(total, counts)
     if total.size == 0 or bool((total == total.flat[0]).all()):
-        return ctx.full_like(x, float(total.flat[0]) if total.size else 1.0)
+        return ctx.b.scalar_like(x, float(total.flat[0]) if total.size else 1.0)
     return b.constant(total[None, None], dtype_text(x.type))
 
 
@@ -161,10 +161,10 @@ def lp_pool(ctx: NodeContext) -> Results:
     b, windows, p = ctx.b, _windows(ctx), _norm(ctx)
 
     def run(x: SSAValue) -> SSAValue:
-        power = ctx.full_like(x, p)
+        power = ctx.b.scalar_like(x, p)
         powers = b.binary(hlo.PowerOp, b.emit(hlo.AbsOp, x), power)
         total = _fold(ctx, hlo.AddOp, powers, windows)
-        return b.binary(hlo.PowerOp, total, ctx.full_like(total, 1 / p))
+        return b.binary(hlo.PowerOp, total, ctx.b.scalar_like(total, 1 / p))
 
     return [ctx.wide(ctx[0], run)]
 
@@ -180,9 +180,9 @@ def global_pool(ctx: NodeContext) -> Results:
         if ctx.op_type == "GlobalAveragePool":
             return b.mean(x, axes, keepdims=True)
         p = _norm(ctx)
-        powers = b.binary(hlo.PowerOp, b.emit(hlo.AbsOp, x), ctx.full_like(x, p))
+        powers = b.binary(hlo.PowerOp, b.emit(hlo.AbsOp, x), ctx.b.scalar_like(x, p))
         total = b.reduce(hlo.AddOp, powers, axes, keepdims=True)
-        return b.binary(hlo.PowerOp, total, ctx.full_like(total, 1 / p))
+        return b.binary(hlo.PowerOp, total, ctx.b.scalar_like(total, 1 / p))
 
     return [ctx.wide(ctx[0], run)]
 

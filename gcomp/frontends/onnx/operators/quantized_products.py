@@ -59,7 +59,7 @@ def matmul_integer(ctx: NodeContext) -> Results:
 def conv_integer(ctx: NodeContext) -> Results:
     """ConvInteger: zero points subtracted, products summed in i32; padding is the input's zero point."""
     x = center_operand(ctx, 0, 2, None, "input's")
-    return [convolve(ctx, x, center_operand(ctx, 1, 3, 0, "kernel's"), ctx.full_like(x, 0))]
+    return [convolve(ctx, x, center_operand(ctx, 1, 3, 0, "kernel's"), ctx.b.scalar_like(x, 0))]
 
 
 def sum_products(ctx: NodeContext, left: tuple[int, int], right: tuple[int, int]) -> SSAValue:
@@ -107,7 +107,7 @@ def qlinear_conv(ctx: NodeContext) -> Results:
 def qlinear_convolved(ctx: NodeContext, x: SSAValue) -> SSAValue:
     """QLinearConv of a centered input with channels in dim 1."""
     b, kernel = ctx.b, center_operand(ctx, 3, 5, 0, "kernel's")
-    total = add_bias(ctx, convolve(ctx, x, kernel, ctx.full_like(x, 0)), 8)
+    total = add_bias(ctx, convolve(ctx, x, kernel, ctx.b.scalar_like(x, 0)), 8)
     shape = shape_of(total)
     scale = b.multiply(along(ctx, ctx[1], shape, None, "input's scale"), along(ctx, ctx[4], shape, 1, "kernel's scale"))
     scale = b.divide(scale, along(ctx, ctx[6], shape, None, "result's scale"))

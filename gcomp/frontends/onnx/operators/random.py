@@ -127,7 +127,7 @@ def multinomial(ctx: NodeContext) -> Results:
 def _last_possible(ctx: NodeContext, weights: SSAValue) -> SSAValue:
     """For each row (batch, 1) the last class of any probability: the sum of all may round to less than a draw."""
     b, shape = ctx.b, shape_of(weights)
-    possible = b.compare(weights, ctx.full_like(weights, 0), "GT")
+    possible = b.compare(weights, ctx.b.scalar_like(weights, 0), "GT")
     return b.reduce(hlo.MaximumOp, b.select(possible, b.iota(shape, 1), b.full((), 0, "i64")), [1], keepdims=True)
 
 
@@ -138,10 +138,10 @@ def training_dropout(ctx: NodeContext) -> Results:
     kept = b.compare(uniform(ctx, ctx.shape()), b.convert(ratio, "f32"), "GE")
 
     def scale(wide: SSAValue) -> SSAValue:
-        rest = b.subtract(b.full((), 1, element_of(wide)), b.convert(ratio, element_of(wide)))
+        rest = b.subtract(b.scalar_like(wide, 1), b.convert(ratio, element_of(wide)))
         return b.divide(wide, rest)
 
-    return [b.select(kept, ctx.wide(x, scale), b.full((), 0, element_of(x))), kept]
+    return [b.select(kept, ctx.wide(x, scale), b.scalar_like(x, 0)), kept]
 
 
 def check_ratio(ctx: NodeContext) -> None:

@@ -31,7 +31,7 @@ Product = Callable[[int, int, SSAValue, SSAValue], SSAValue]
 _PLAIN: dict[str, tuple[Activation, dict[str, float]]] = {
     "Tanh": (lambda b, x, a: b.emit(hlo.TanhOp, x), {}),
     "Sigmoid": (lambda b, x, a: b.emit(hlo.LogisticOp, x), {}),
-    "Affine": (lambda b, x, a: b.add(b.scale(x, a["alpha"]), b.full((), a["beta"], element_of(x))),
+    "Affine": (lambda b, x, a: b.add(b.scale(x, a["alpha"]), b.scalar_like(x, a["beta"])),
                {"alpha": 1.0, "beta": 0.0}),
     "ScaledTanh": (lambda b, x, a: b.scale(b.emit(hlo.TanhOp, b.scale(x, a["beta"])), a["alpha"]),
                    {"alpha": 1.0, "beta": 1.0}),
@@ -78,7 +78,7 @@ class Cell(ABC):
     def activate(self, index: int, x: SSAValue) -> SSAValue:
         """An activation function, of the clipped argument."""
         if self.clip is not None:
-            low, high = (self.b.full((), v, element_of(x)) for v in (-self.clip, self.clip))
+            low, high = (self.b.scalar_like(x, v) for v in (-self.clip, self.clip))
             x = bound_values(self.b, x, low, high)
         return self.activations[index](x)
 
@@ -115,7 +115,7 @@ class GruCell(Cell):
             inner = self.product(b.multiply(reset, h), 2, 3)
         candidate = self.activate(1, b.add(self.gate(x, 2), inner))
         kept = b.multiply(update, h)
-        return [b.add(b.multiply(b.subtract(b.full((), 1, element_of(h)), update), candidate), kept)]
+        return [b.add(b.multiply(b.subtract(b.scalar_like(h, 1), update), candidate), kept)]
 
 
 class LstmCell(Cell):
@@ -129,7 +129,7 @@ class LstmCell(Cell):
         sums = b.add(x, self.product(h, 0, 4))
         enter = self.activate(0, self.peep(self.gate(sums, 0), 0, c))
         if self.flag:
-            forget = b.subtract(b.full((), 1, element_of(h)), enter)
+            forget = b.subtract(b.scalar_like(h, 1), enter)
         else:
             forget = self.activate(0, self.peep(self.gate(sums, 2), 2, c))
         candidate = self.activate(1, self.gate(sums, 3))
@@ -222,7 +222,7 @@ def _biases(ctx: NodeContext, index: int, width: int, hidden: int) -> tuple[SSAV
     first, second = b.slice(both, (0,), (width,)), b.slice(both, (width,), (2 * width,))
     if ctx.op_type != "GRU" or not ctx.flag("linear_before_reset"):
         return b.add(first, second), None
-    outer = b.pad(b.slice(second, (0,), (2 * hidden,)), ctx.full_like(second, 0), (0,), (hidden,))
+    outer = b.pad(b.slice(second, (0,), (2 * hidden,)), ctx.b.scalar_like(second, 0), (0,), (hidden,))
     return b.add(first, outer), b.slice(second, (2 * hidden,), (width,))
 
 

@@ -45,7 +45,7 @@ def _in_float(b: Builder, x: SSAValue, function: Callable[[SSAValue], SSAValue])
 def _log_sum_exp(b: Builder, x: SSAValue, axes: Sequence[int]) -> SSAValue:
     def run(x: SSAValue) -> SSAValue:
         most = b.reduce(hlo.MaximumOp, x, axes, keepdims=True)
-        zero = b.full((), 0, element_of(x))
+        zero = b.scalar_like(x, 0)
         shift = b.select(b.emit(hlo.IsFiniteOp, most), most, zero)
         total = _sum(b, b.emit(hlo.ExponentialOp, b.subtract(x, shift)), axes)
         return b.add(b.emit(hlo.LogOp, total), shift)
@@ -127,7 +127,7 @@ def arg_extremum(b: Builder, x: SSAValue, axis: int, *, largest: bool, last: boo
     """The position (i64) along `axis` of the first or last extremum; the axis is removed."""
     text, limit = dtype_text(x.type), np.iinfo(np.int64)
     positions = b.iota(shape_of(x), axis)
-    start = b.full((), (lowest if largest else highest)(text), element_of(x))
+    start = b.scalar_like(x, (lowest if largest else highest)(text))
     nowhere = b.constant(limit.min if last else limit.max, "i64")
 
     def body(args: Sequence[SSAValue]) -> Sequence[SSAValue]:
@@ -178,7 +178,7 @@ def scan(
     size = shape_of(x)[axis]
     if not isinstance(size, int):
         return _scan_with_mask(b, op, x, axis, exclusive, backward)
-    unit = b.full((), 0 if op is hlo.AddOp else 1, element_of(x))
+    unit = b.scalar_like(x, 0 if op is hlo.AddOp else 1)
     if exclusive and size:
         x = _shift(b, x, unit, axis, 1, backward)
     step = 1
@@ -204,5 +204,5 @@ def _scan_with_mask(b: Builder, op: type[GraphOp], x: SSAValue, axis: int, exclu
     target, source = b.iota((size, size), 0), b.iota((size, size), 1)
     direction = ("GT" if exclusive else "GE") if backward else ("LT" if exclusive else "LE")
     seen = b.broadcast(b.compare(source, target, direction), spread, (axis, axis + 1))
-    unit = b.full((), 0 if op is hlo.AddOp else 1, element_of(x))
+    unit = b.scalar_like(x, 0 if op is hlo.AddOp else 1)
     return b.reduce(op, b.select(seen, wide, unit), [axis + 1])

@@ -21,17 +21,13 @@ from gcomp.ir.types import dtype_text, element_of, shape_of
 Bins = tuple[int, int]
 
 
-def _number(b: Builder, x: SSAValue, value: float) -> SSAValue:
-    return b.full((), value, element_of(x))
-
-
 def _quotient(b: Builder, x: SSAValue, by: int) -> SSAValue:
     """x / by, rounded as division is. By way of f64: XLA divides by a constant by multiplying with its inverse, and
     how many samples or elements a bin has jumps where that is off by an ulp."""
     if dtype_text(x.type) != "f32":
-        return b.divide(x, _number(b, x, by))
+        return b.divide(x, b.scalar_like(x, by))
     wide = b.convert(x, "f64")
-    return b.convert(b.divide(wide, _number(b, wide, by)), "f32")
+    return b.convert(b.divide(wide, b.scalar_like(wide, by)), "f32")
 
 
 def _column(b: Builder, rois: SSAValue, index: int) -> SSAValue:
@@ -69,23 +65,23 @@ def max_roi_pool(ctx: NodeContext) -> Results:
     images = take(b, x, b.convert(_column(b, rois, 0), "i64"), 0)
     best = _maximum_of_members(b, _maximum_of_members(b, images, columns, 3), rows, 2)
     some = b.emit(hlo.AndOp, _spread(b, tall, best, 2), _spread(b, broad, best, 3))
-    return [b.select(some, best, ctx.full_like(x, 0))]
+    return [b.select(some, best, ctx.b.scalar_like(x, 0))]
 
 
 def _members(b: Builder, low: SSAValue, high: SSAValue, bins: int, size: Size) -> tuple[SSAValue, SSAValue]:
     """Which elements of a dim lie in each bin (regions, bins, size), and whether any do (regions, bins)."""
     count = shape_of(low)[0]
-    length = b.maximum(b.add(b.subtract(high, low), _number(b, low, 1)), _number(b, low, 1))
+    length = b.maximum(b.add(b.subtract(high, low), b.scalar_like(low, 1)), b.scalar_like(low, 1))
     step = b.broadcast(_quotient(b, length, bins), (count, bins), (0,))
     index = b.iota((count, bins), 1, dtype_text(low.type))
     start = b.broadcast(low, (count, bins), (0,))
-    limit, zero = size_of(b, low, size), _number(b, low, 0)
+    limit, zero = size_of(b, low, size), b.scalar_like(low, 0)
 
     def edge(x: SSAValue) -> SSAValue:
         return b.minimum(b.maximum(b.add(x, start), zero), limit)
 
     first = edge(b.emit(hlo.FloorOp, b.multiply(index, step)))
-    last = edge(b.emit(hlo.CeilOp, b.multiply(b.add(index, _number(b, index, 1)), step)))
+    last = edge(b.emit(hlo.CeilOp, b.multiply(b.add(index, b.scalar_like(index, 1)), step)))
     shape = (count, bins, size)
     place = b.iota(shape, 2, dtype_text(low.type))
     after = b.compare(place, b.broadcast(first, shape, (0, 1)), "GE")
@@ -98,7 +94,7 @@ def _maximum_of_members(b: Builder, x: SSAValue, members: SSAValue, axis: int) -
     bins = shape_of(members)[1]
     shape = (*shape_of(x)[:axis], bins, *shape_of(x)[axis:])
     wide = b.broadcast(x, shape, [i for i in range(len(shape)) if i != axis])
-    least = _number(b, x, lowest(dtype_text(x.type)))
+    least = b.scalar_like(x, lowest(dtype_text(x.type)))
     return b.reduce(hlo.MaximumOp, b.select(b.broadcast(members, shape, (0, axis, axis + 1)), wide, least), [axis + 1])
 
 
@@ -127,7 +123,7 @@ def roi_align(ctx: NodeContext) -> Results:
     half = _half_pixel(ctx)
     rois = b.scale(b.convert(ctx.restate(ctx[1], {1: 4}), element_of(x)), ctx.number("spatial_scale", 1.0))
     if half:
-        rois = b.subtract(rois, _number(b, rois, 0.5))
+        rois = b.subtract(rois, b.scalar_like(rois, 0.5))
     count = shape_of(rois)[0]
     images = take(b, x, b.convert(ctx.vector(2, count), "i64"), 0)
     lows, spans = [_column(b, rois, i) for i in (1, 0)], [_span(b, rois, i, half) for i in (1, 0)]
@@ -147,7 +143,7 @@ def _half_pixel(ctx: NodeContext) -> bool:
 def _span(b: Builder, rois: SSAValue, index: int, half: bool) -> SSAValue:
     """How long each region is along a dim."""
     span = b.subtract(_column(b, rois, index + 2), _column(b, rois, index))
-    return span if half else b.maximum(span, _number(b, span, 1))
+    return span if half else b.maximum(span, b.scalar_like(span, 1))
 
 
 def _places(b: Builder, low: SSAValue, step: SSAValue, at: SSAValue) -> SSAValue:
@@ -178,10 +174,10 @@ def _pool_adaptively(
 ) -> SSAValue:
     """The same with ceil(step) samples along each dim, which depends on the region."""
     b, averaged = ctx.b, ctx.string("mode", "avg") == "avg"
-    counts = [b.maximum(b.emit(hlo.CeilOp, s), _number(b, s, 0)) for s in steps]
+    counts = [b.maximum(b.emit(hlo.CeilOp, s), b.scalar_like(s, 0)) for s in steps]
     most = [b.convert(b.reduce(hlo.MaximumOp, c, [0]), "i64") for c in counts]
     shape = (*shape_of(images)[:2], *bins)
-    start = _number(b, images, 0 if averaged else lowest(dtype_text(images.type)))
+    start = b.scalar_like(images, 0 if averaged else lowest(dtype_text(images.type)))
     zero, one = b.constant(0, "i64"), b.constant(1, "i64")
     trips = b.multiply(b.maximum(most[0], zero), b.maximum(most[1], zero))
 
@@ -201,14 +197,14 @@ def _pool_adaptively(
     total = b.emit_all(hlo.WhileOp, *carried, regions=regions)[1]
     samples = b.broadcast(b.multiply(*counts), shape, (0,))
     if averaged:
-        return b.divide(total, b.maximum(samples, _number(b, samples, 1)))
-    return b.select(b.compare(samples, _number(b, samples, 0), "GT"), total, _number(b, total, 0))
+        return b.divide(total, b.maximum(samples, b.scalar_like(samples, 1)))
+    return b.select(b.compare(samples, b.scalar_like(samples, 0), "GT"), total, b.scalar_like(total, 0))
 
 
 def _turn(b: Builder, low: SSAValue, step: SSAValue, bins: int, parts: SSAValue, index: SSAValue) -> SSAValue:
     """Where sample `index` (rank 0) of `parts` (regions,) lies in each bin: (regions, bins)."""
     shape = (shape_of(low)[0], bins)
-    at = b.broadcast(b.divide(b.add(index, _number(b, index, 0.5)), parts), shape, (0,))
+    at = b.broadcast(b.divide(b.add(index, b.scalar_like(index, 0.5)), parts), shape, (0,))
     return _places(b, low, step, b.add(b.iota(shape, 1, dtype_text(low.type)), at))
 
 
@@ -225,13 +221,13 @@ def _sample(ctx: NodeContext, images: SSAValue, row: SSAValue, column: SSAValue)
     taps: list[list[tuple[SSAValue, SSAValue]]] = []
     for line, size, axis in ((row, shape_of(x)[2], 1), (column, shape_of(x)[3], 2)):
         place = b.broadcast(line, points, (0, axis))
-        low, high = b.compare(place, _number(b, place, -1), "LT"), b.compare(place, size_of(b, place, size), "GT")
+        low, high = b.compare(place, b.scalar_like(place, -1), "LT"), b.compare(place, size_of(b, place, size), "GT")
         outside = b.emit(hlo.OrOp, outside, b.emit(hlo.OrOp, low, high))
         inside = clamp_place(b, place, size)
         base = b.emit(hlo.FloorOp, inside)
         t = b.subtract(inside, base)
-        after = clamp_place(b, b.add(base, _number(b, base, 1)), size)
-        taps.append([(base, b.subtract(_number(b, t, 1), t)), (after, t)])
+        after = clamp_place(b, b.add(base, b.scalar_like(base, 1)), size)
+        taps.append([(base, b.subtract(b.scalar_like(t, 1), t)), (after, t)])
     total: SSAValue | None = None
     for (up, weight), (left, other) in itertools.product(*taps):
         value = sample_places(b, x, [b.convert(up, "i64"), b.convert(left, "i64")])
@@ -239,4 +235,4 @@ def _sample(ctx: NodeContext, images: SSAValue, row: SSAValue, column: SSAValue)
         # ONNX's maximum is over the weighted neighbours, not over their sums.
         total = weighted if total is None else _combiner(ctx)(total, weighted)
     total = cast(SSAValue, total)
-    return b.select(over_channels(b, outside, total), _number(b, total, 0), total)
+    return b.select(over_channels(b, outside, total), b.scalar_like(total, 0), total)

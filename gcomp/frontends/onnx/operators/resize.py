@@ -181,7 +181,7 @@ def _along(
     if taps.outside is None or not bool(taps.outside.any()):
         return result
     mask = b.broadcast(b.constant(taps.outside), shape_of(result), (axis,))
-    return b.select(mask, ctx.full_like(x, ctx.number("extrapolation_value")), result)
+    return b.select(mask, ctx.b.scalar_like(x, ctx.number("extrapolation_value")), result)
 
 
 def _repeats(how: Interpolation, factor: float) -> bool:
@@ -236,5 +236,5 @@ def _narrow(ctx: NodeContext, x: SSAValue, text: str) -> SSAValue:
     b = ctx.b
     if is_float(text) or dtype_text(x.type) == text:
         return b.convert(x, text)
-    low, high = (b.full((), v, element_of(x)) for v in limits(text))
+    low, high = (b.scalar_like(x, v) for v in limits(text))
     return b.convert(b.emit(hlo.ClampOp, low, b.emit(hlo.RoundNearestEvenOp, x), high), text)

@@ -38,7 +38,7 @@ def interpolate(
         cropped = _Cropped(ctx, size, target, scale, roi)
         result = _sample(ctx, how, x, axis, scale, cropped)
         outside = b.broadcast(cropped.outside, shape_of(result), (axis,))
-        result = b.select(outside, ctx.full_like(x, ctx.number("extrapolation_value")), result)
+        result = b.select(outside, ctx.b.scalar_like(x, ctx.number("extrapolation_value")), result)
         whole: SSAValue | None = cropped.whole
     else:
         result, whole = _sample(ctx, how, x, axis, scale, _Fraction(ctx, how, size, target, scale)), None
@@ -219,7 +219,7 @@ def _renormalize(
     """The weights of places within the axis, divided by their sum."""
     b = ctx.b
     kept = [
-        b.select(b.compare(_inside(ctx, place, size), place, "EQ"), weight, ctx.full_like(weight, 0))
+        b.select(b.compare(_inside(ctx, place, size), place, "EQ"), weight, ctx.b.scalar_like(weight, 0))
         for place, weight in zip(places, weights, strict=True)
     ]
     total = kept[0]
@@ -230,8 +230,8 @@ def _renormalize(
 
 def _kernel(ctx: NodeContext, how: Interpolation, ratio: SSAValue, offset: int) -> SSAValue:
     """The weight of the tap at `offset` from the floor, for a position `ratio` above it."""
-    b, one = ctx.b, ctx.full_like(ratio, 1)
-    distance = b.emit(hlo.AbsOp, b.subtract(ratio, b.full((), offset, element_of(ratio))))
+    b, one = ctx.b, ctx.b.scalar_like(ratio, 1)
+    distance = b.emit(hlo.AbsOp, b.subtract(ratio, b.scalar_like(ratio, offset)))
     if how.mode == "linear":
         return b.subtract(one, distance)
     near, far = _cubic(how)
@@ -248,7 +248,7 @@ def _polynomial(ctx: NodeContext, x: SSAValue, coefficients: Sequence[float]) ->
     b = ctx.b
     result = b.full_like(x, coefficients[0])
     for c in coefficients[1:]:
-        result = b.add(b.multiply(result, x), ctx.full_like(x, c))
+        result = b.add(b.multiply(result, x), ctx.b.scalar_like(x, c))
     return result
 
 
@@ -271,20 +271,20 @@ def _antialias(
     steps = b.subtract(b.iota(shape, 1), b.broadcast(b.add(floor, b.dim(margin)), shape, (0,)))
     distance = b.subtract(b.convert(steps, element), b.broadcast(position.ratio(element), shape, (0,)))
     shrink = b.divide(b.convert(b.dim(scale.up), element), b.convert(b.dim(scale.down), element))
-    distance = b.emit(hlo.AbsOp, b.multiply(distance, b.minimum(shrink, ctx.full_like(shrink, 1))))
+    distance = b.emit(hlo.AbsOp, b.multiply(distance, b.minimum(shrink, ctx.b.scalar_like(shrink, 1))))
     weights = _spread(ctx, how, distance)
     total = b.reduce(hlo.AddOp, weights, [1], keepdims=True)
-    none = b.compare(total, ctx.full_like(total, 0), "EQ")
-    weights = b.divide(weights, b.select(none, ctx.full_like(total, 1), total))
+    none = b.compare(total, ctx.b.scalar_like(total, 0), "EQ")
+    weights = b.divide(weights, b.select(none, ctx.b.scalar_like(total, 1), total))
     product, last = b.dot(x, weights, DotDimensions((), (), (axis,), (1,))), rank_of(x) - 1
     return b.transpose(product, [*range(axis), last, *range(axis, last)])
 
 
 def _spread(ctx: NodeContext, how: Interpolation, distance: SSAValue) -> SSAValue:
     """The kernel at distances that are scaled already."""
-    b, zero, one = ctx.b, ctx.full_like(distance, 0), ctx.full_like(distance, 1)
+    b, zero, one = ctx.b, ctx.b.scalar_like(distance, 0), ctx.b.scalar_like(distance, 1)
     if how.mode == "linear":
         return b.maximum(b.subtract(one, distance), zero)
     near, far = (_polynomial(ctx, distance, coefficients) for coefficients in _cubic(how))
-    outer = b.select(b.compare(distance, ctx.full_like(distance, 2), "LT"), far, zero)
+    outer = b.select(b.compare(distance, ctx.b.scalar_like(distance, 2), "LT"), far, zero)
     return b.select(b.compare(distance, one, "LE"), near, outer)

@@ -165,4 +165,4 @@ def trilu(ctx: NodeContext) -> Results:
     rows, columns = b.iota(shape[-2:], 0), b.iota(shape[-2:], 1)
     diagonal = b.add(rows, b.reshape(b.convert(ctx[1], "i64"), ())) if ctx.has(1) else rows
     keep = b.compare(columns, diagonal, "GE" if ctx.flag("upper", True) else "LE")
-    return [b.select(b.broadcast_to(keep, shape), x, ctx.full_like(x, 0))]
+    return [b.select(b.broadcast_to(keep, shape), x, ctx.b.scalar_like(x, 0))]

@@ -73,7 +73,7 @@ def _fit(ctx: NodeContext, x: SSAValue, count: Size) -> SSAValue:
     """The dim before the last cropped or padded with zeros to `count`."""
     b, rank, size = ctx.b, rank_of(x), shape_of(x)[-2]
     x = b.slice_axis(x, rank - 2, 0, ctx.lesser(size, count))
-    x = b.pad(x, ctx.full_like(x, 0), [0] * rank, [0] * (rank - 2) + [ctx.greater(count - size, 0), 0])
+    x = b.pad(x, ctx.b.scalar_like(x, 0), [0] * rank, [0] * (rank - 2) + [ctx.greater(count - size, 0), 0])
     return ctx.restate(x, {rank - 2: count})
 
 

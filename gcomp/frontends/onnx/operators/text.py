@@ -48,7 +48,7 @@ def tf_idf_vectorizer(ctx: NodeContext) -> Results:
     if mode == "IDF":
         if len(set(pool.places)) < len(pool.places):
             ctx.unsupported("its n-grams share columns, and ONNX leaves open what that means in the mode IDF")
-        found = b.minimum(found, ctx.full_like(found, 1))
+        found = b.minimum(found, ctx.b.scalar_like(found, 1))
     if pool.weights is not None and mode != "TF":
         # The weight is the n-gram's, as the text and ONNX Runtime have it; ONNX's reference takes the column's.
         found = b.multiply(found, b.broadcast_to(b.constant(pool.weights), shape_of(found)))

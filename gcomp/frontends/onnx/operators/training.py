@@ -16,10 +16,6 @@ Update = Callable[[NodeContext, SSAValue, SSAValue, Sequence[SSAValue]], list[SS
 """From the rate, the step and one tensor of each group to the new tensors (the gradient has none)."""
 
 
-def _number(ctx: NodeContext, like: SSAValue, value: float) -> SSAValue:
-    return ctx.b.full((), value, element_of(like))
-
-
 def _regularize(ctx: NodeContext, x: SSAValue, gradient: SSAValue) -> SSAValue:
     return ctx.b.add(ctx.b.scale(x, ctx.number("norm_coefficient")), gradient)
 
@@ -27,18 +23,18 @@ def _regularize(ctx: NodeContext, x: SSAValue, gradient: SSAValue) -> SSAValue:
 def _adagrad(ctx: NodeContext, rate: SSAValue, step: SSAValue, tensors: Sequence[SSAValue]) -> list[SSAValue]:
     b, (x, gradient, h) = ctx.b, tensors
     decay = b.scale(b.convert(step, element_of(rate)), ctx.number("decay_factor"))
-    rate = b.divide(rate, b.add(decay, _number(ctx, rate, 1)))
+    rate = b.divide(rate, b.add(decay, ctx.b.scalar_like(rate, 1)))
     gradient = _regularize(ctx, x, gradient)
     squares = b.add(h, b.multiply(gradient, gradient))
-    scale = b.add(b.emit(hlo.SqrtOp, squares), _number(ctx, x, ctx.number("epsilon", 1e-6)))
+    scale = b.add(b.emit(hlo.SqrtOp, squares), ctx.b.scalar_like(x, ctx.number("epsilon", 1e-6)))
     return [b.subtract(x, b.divide(b.multiply(b.convert(rate, element_of(x)), gradient), scale)), squares]
 
 
 def _momentum(ctx: NodeContext, rate: SSAValue, step: SSAValue, tensors: Sequence[SSAValue]) -> list[SSAValue]:
     b, (x, gradient, v) = ctx.b, tensors
     gradient, alpha = _regularize(ctx, x, gradient), ctx.number("alpha")
-    started = b.compare(step, _number(ctx, step, 0), "GT")
-    beta = b.select(started, _number(ctx, x, ctx.number("beta")), _number(ctx, x, 1))
+    started = b.compare(step, ctx.b.scalar_like(step, 0), "GT")
+    beta = b.select(started, ctx.b.scalar_like(x, ctx.number("beta")), ctx.b.scalar_like(x, 1))
     after = b.add(b.scale(v, alpha), b.multiply(beta, gradient))
     direction = after
     if ctx.string("mode") == "nesterov":
@@ -52,13 +48,13 @@ def _adam(ctx: NodeContext, rate: SSAValue, step: SSAValue, tensors: Sequence[SS
     gradient = _regularize(ctx, x, gradient)
     first = b.add(b.scale(v, alpha), b.scale(gradient, 1 - alpha))
     second = b.add(b.scale(h, beta), b.scale(b.multiply(gradient, gradient), 1 - beta))
-    scale = b.add(b.emit(hlo.SqrtOp, second), _number(ctx, x, ctx.number("epsilon", 1e-6)))
-    count, one = b.convert(step, element_of(rate)), _number(ctx, rate, 1)
+    scale = b.add(b.emit(hlo.SqrtOp, second), ctx.b.scalar_like(x, ctx.number("epsilon", 1e-6)))
+    count, one = b.convert(step, element_of(rate)), ctx.b.scalar_like(rate, 1)
     left_alpha, left_beta = (
-        b.subtract(one, b.binary(hlo.PowerOp, _number(ctx, rate, value), count)) for value in (alpha, beta)
+        b.subtract(one, b.binary(hlo.PowerOp, ctx.b.scalar_like(rate, value), count)) for value in (alpha, beta)
     )
     corrected = b.divide(b.multiply(rate, b.emit(hlo.SqrtOp, left_beta)), left_alpha)
-    rate = b.select(b.compare(step, _number(ctx, step, 0), "GT"), corrected, rate)
+    rate = b.select(b.compare(step, ctx.b.scalar_like(step, 0), "GT"), corrected, rate)
     moved = b.subtract(x, b.multiply(b.convert(rate, element_of(x)), b.divide(first, scale)))
     return [b.scale(moved, 1 - ctx.number("norm_coefficient_post")), first, second]
 

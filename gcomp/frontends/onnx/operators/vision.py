@@ -42,10 +42,6 @@ def sample_places(b: Builder, x: SSAValue, places: Sequence[SSAValue]) -> SSAVal
     return b.emit(hlo.GatherOp, x, vectors, dimension_numbers=dimensions, slice_sizes=sizes)
 
 
-def _number(b: Builder, x: SSAValue, value: float) -> SSAValue:
-    return b.full((), value, element_of(x))
-
-
 def size_of(b: Builder, x: SSAValue, size: Size) -> SSAValue:
     """A size as a number of the element type of `x`."""
     return b.convert(b.dim(size), element_of(x))
@@ -105,29 +101,29 @@ def _denormalize(b: Builder, grid: SSAValue, dim: int, size: Size, corners: bool
     column = rank_of(grid) - 1
     index = cast(int, shape_of(grid)[column]) - 1 - dim
     n = b.reshape(b.slice_axis(grid, column, index, index + 1), shape_of(grid)[: rank - 1])
-    moved, length = b.add(n, _number(b, n, 1)), size_of(b, n, size)
+    moved, length = b.add(n, b.scalar_like(n, 1)), size_of(b, n, size)
     if corners:
-        return b.multiply(b.scale(moved, 0.5), b.subtract(length, _number(b, n, 1)))
-    return b.scale(b.subtract(b.multiply(moved, length), _number(b, n, 1)), 0.5)
+        return b.multiply(b.scale(moved, 0.5), b.subtract(length, b.scalar_like(n, 1)))
+    return b.scale(b.subtract(b.multiply(moved, length), b.scalar_like(n, 1)), 0.5)
 
 
 def _taps(b: Builder, position: SSAValue, mode: str) -> list[tuple[SSAValue, SSAValue]]:
     """The places around a position, and their weights."""
     base = b.emit(hlo.FloorOp, position)
     t = b.subtract(position, base)
-    one = _number(b, t, 1)
+    one = b.scalar_like(t, 1)
     if mode == "linear":
         return [(base, b.subtract(one, t)), (b.add(base, one), t)]
-    distances = [b.add(t, one), t, b.subtract(one, t), b.subtract(_number(b, t, 2), t)]
+    distances = [b.add(t, one), t, b.subtract(one, t), b.subtract(b.scalar_like(t, 2), t)]
     weights = [_far(b, distances[0]), _near(b, distances[1]), _near(b, distances[2]), _far(b, distances[3])]
-    return [(b.add(base, _number(b, t, offset)), w) for offset, w in zip((-1, 0, 1, 2), weights, strict=True)]
+    return [(b.add(base, b.scalar_like(t, offset)), w) for offset, w in zip((-1, 0, 1, 2), weights, strict=True)]
 
 
 def _polynomial(b: Builder, x: SSAValue, coefficients: Sequence[float]) -> SSAValue:
     """Horner's scheme, the highest power first."""
-    total = _number(b, x, coefficients[0])
+    total = b.scalar_like(x, coefficients[0])
     for c in coefficients[1:]:
-        total = b.add(b.multiply(total, x), _number(b, x, c))
+        total = b.add(b.multiply(total, x), b.scalar_like(x, c))
     return total
 
 
@@ -141,22 +137,22 @@ def _far(b: Builder, x: SSAValue) -> SSAValue:
 
 def clamp_place(b: Builder, place: SSAValue, size: Size) -> SSAValue:
     """A place moved to the nearest one inside."""
-    last = b.subtract(size_of(b, place, size), _number(b, place, 1))
-    return b.minimum(b.maximum(place, _number(b, place, 0)), last)
+    last = b.subtract(size_of(b, place, size), b.scalar_like(place, 1))
+    return b.minimum(b.maximum(place, b.scalar_like(place, 0)), last)
 
 
 def _reflect(b: Builder, place: SSAValue, size: Size, corners: bool) -> SSAValue:
     """A place mirrored at the borders until it lies inside."""
     length = size_of(b, place, size)
-    low = _number(b, place, 0.0 if corners else -0.5)
-    high = b.subtract(length, _number(b, place, 1.0 if corners else 0.5))
+    low = b.scalar_like(place, 0.0 if corners else -0.5)
+    high = b.subtract(length, b.scalar_like(place, 1.0 if corners else 0.5))
     span = b.subtract(high, low)
     distance = b.emit(hlo.AbsOp, b.subtract(place, low))
     turns = b.emit(hlo.FloorOp, b.divide(distance, span))
     rest = b.subtract(distance, b.multiply(turns, span))
-    odd = b.compare(b.binary(hlo.RemainderOp, turns, _number(b, place, 2)), _number(b, place, 0), "NE")
+    odd = b.compare(b.binary(hlo.RemainderOp, turns, b.scalar_like(place, 2)), b.scalar_like(place, 0), "NE")
     mirrored = b.add(b.select(odd, b.subtract(span, rest), rest), low)
-    single = b.compare(span, _number(b, place, 0), "LE")
+    single = b.compare(span, b.scalar_like(place, 0), "LE")
     return clamp_place(b, b.select(single, low, mirrored), size)
 
 
@@ -173,7 +169,7 @@ def _pixel(b: Builder, x: SSAValue, places: Sequence[SSAValue], padding: str, co
     for place, near in zip(places, inside, strict=True):
         same = b.compare(place, near, "EQ")
         keep = same if keep is None else b.emit(hlo.AndOp, keep, same)
-    return b.select(over_channels(b, cast(SSAValue, keep), value), value, _number(b, value, 0))
+    return b.select(over_channels(b, cast(SSAValue, keep), value), value, b.scalar_like(value, 0))
 
 
 # ---- deformable convolution --------------------------------------------------------------------------------------

@@ -40,7 +40,7 @@ def nhwc_conv(ctx: NodeContext) -> Results:
     def compute(x: SSAValue) -> SSAValue:
         if ctx.rank(1) != rank_of(x):
             ctx.invalid(f"W has rank {ctx.rank(1)}", f"X has rank {rank_of(x)}")
-        return add_bias(ctx, convolve(ctx, x, _first(ctx, ctx[1]), ctx.full_like(x, 0)), 2)
+        return add_bias(ctx, convolve(ctx, x, _first(ctx, ctx[1]), ctx.b.scalar_like(x, 0)), 2)
 
     return [_between(ctx, compute)]
 

@@ -42,7 +42,7 @@ def crop_and_resize(ctx: NodeContext) -> Results:
     inside = b.emit(hlo.AndOp, b.broadcast(_is_inside(ctx, rows, height), shape, (0, 1)),
                     b.broadcast(_is_inside(ctx, columns, width), shape, (0, 2)))  # fmt: skip
     kept = b.broadcast(inside, shape_of(y), (0, 1, 2))
-    outside = ctx.full_like(y, ctx.number("extrapolation_value"))
+    outside = ctx.b.scalar_like(y, ctx.number("extrapolation_value"))
     return [b.transpose(b.select(kept, y, outside), (0, 3, 1, 2))]
 
 
@@ -59,25 +59,25 @@ def _positions(ctx: NodeContext, boxes: SSAValue, axis: int, count: int, size: S
     if count == 1:
         middle = b.multiply(b.scale(b.add(start, end), 0.5), last)
         return b.reshape(middle, shape)
-    step = b.divide(b.multiply(b.subtract(end, start), last), ctx.full_like(start, count - 1))
+    step = b.divide(b.multiply(b.subtract(end, start), last), ctx.b.scalar_like(start, count - 1))
     place = b.iota(shape, 1)
     moved = b.multiply(b.convert(place, "f32"), b.broadcast(step, shape, (0,)))
     at = b.add(b.broadcast(b.multiply(start, last), shape, (0,)), moved)
-    final = b.compare(place, ctx.full_like(place, count - 1), "EQ")
+    final = b.compare(place, ctx.b.scalar_like(place, count - 1), "EQ")
     return b.select(final, b.broadcast(b.multiply(end, last), shape, (0,)), at)
 
 
 def _is_inside(ctx: NodeContext, at: SSAValue, size: Size) -> SSAValue:
     """Whether positions lie inside a dim."""
     b = ctx.b
-    low = b.compare(at, ctx.full_like(at, 0), "GE")
+    low = b.compare(at, ctx.b.scalar_like(at, 0), "GE")
     return b.emit(hlo.AndOp, low, b.compare(at, b.broadcast(_last(ctx, size), shape_of(at), ()), "LE"))
 
 
 def _inside(ctx: NodeContext, at: SSAValue, size: Size) -> SSAValue:
     """Whole positions as indices, moved into a dim."""
     b = ctx.b
-    within = b.minimum(b.maximum(at, ctx.full_like(at, 0)), b.broadcast(_last(ctx, size), shape_of(at), ()))
+    within = b.minimum(b.maximum(at, ctx.b.scalar_like(at, 0)), b.broadcast(_last(ctx, size), shape_of(at), ()))
     return b.convert(within, "i64")
 
 
@@ -113,7 +113,7 @@ def unfold_tensor(ctx: NodeContext) -> Results:
         ctx.require("le", size, whole)
     shape = (floordiv(whole - size, step) + 1, size)
     start, place = (b.iota(shape, i) for i in (0, 1))
-    slices = take(b, ctx[0], b.add(b.multiply(start, ctx.full_like(start, step)), place), axis)
+    slices = take(b, ctx[0], b.add(b.multiply(start, ctx.b.scalar_like(start, step)), place), axis)
     rank = ctx.rank() + 1
     order = [i for i in range(rank) if i != axis + 1]
     return [b.transpose(slices, (*order, axis + 1))]

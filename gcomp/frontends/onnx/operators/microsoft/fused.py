@@ -105,7 +105,7 @@ def _gemm_parameters(ctx: NodeContext) -> dict[str, float]:
 @contrib("FusedConv", "X:T W:T B:T[1]? Z:T?", _CONV)
 def fused_conv(ctx: NodeContext) -> Results:
     """FusedConv: a convolution plus bias plus a residual Z of its shape, then an activation."""
-    result = add_bias(ctx, convolve(ctx, ctx[0], ctx[1], ctx.full_like(ctx[0], 0)), 2)
+    result = add_bias(ctx, convolve(ctx, ctx[0], ctx[1], ctx.b.scalar_like(ctx[0], 0)), 2)
     return [_conv_activated(ctx, _with_residual(ctx, result))]
 
 
@@ -116,7 +116,7 @@ def nhwc_fused_conv(ctx: NodeContext) -> Results:
     if rank < 3:
         ctx.invalid(f"X has rank {rank}", "rank 3 or more is expected")
     x = b.transpose(ctx[0], (0, rank - 1, *range(1, rank - 1)))
-    result = add_bias(ctx, convolve(ctx, x, ctx[1], ctx.full_like(x, 0)), 2)
+    result = add_bias(ctx, convolve(ctx, x, ctx[1], ctx.b.scalar_like(x, 0)), 2)
     result = b.transpose(result, (0, *range(2, rank), 1))
     return [_conv_activated(ctx, _with_residual(ctx, result))]
 
@@ -143,6 +143,6 @@ def _conv_activated(ctx: NodeContext, x: SSAValue) -> SSAValue:
     if len(values) != len(names):
         ctx.invalid(f"activation_params has {len(values)} numbers", f"{name or 'no activation'} takes {len(names)}")
     if name == "Clip":
-        low, high = (ctx.full_like(x, v) for v in values)
+        low, high = (ctx.b.scalar_like(x, v) for v in values)
         return bound_values(ctx.b, x, low, high)
     return activate(ctx, x, dict(zip(names, values, strict=True)))

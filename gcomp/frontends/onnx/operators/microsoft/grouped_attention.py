@@ -127,7 +127,7 @@ def _ends(ctx: NodeContext, batch: Size) -> SSAValue:
     elif rank_of(lengths) != 1:
         ctx.invalid(f"seqlens_k has rank {rank_of(lengths)}", "one number for each row of the batch is expected")
     lengths = ctx.restate(lengths, {0: batch})
-    return ctx.b.add(lengths, ctx.full_like(lengths, 1))
+    return ctx.b.add(lengths, ctx.b.scalar_like(lengths, 1))
 
 
 def _in_prompt(ctx: NodeContext, length: Size, total: Size, first: SSAValue, else_: SSAValue) -> SSAValue:
@@ -183,7 +183,7 @@ def _update_cache(
         past = cache_checked(ctx, ctx[index], new)
         past = past if room is None else ctx.restate(past, {2: shape_of(ctx[3])[2]})
         room = ctx.greater(total, shape_of(past)[2])
-        grown = b.pad(past, ctx.full_like(past, 0), [0] * 4, [0, 0, room - shape_of(past)[2], 0])
+        grown = b.pad(past, ctx.b.scalar_like(past, 0), [0] * 4, [0, 0, room - shape_of(past)[2], 0])
         present.append(place_positions(ctx, ctx.restate(grown, {2: room}), new, starts))
     used = [b.slice_axis(v, 2, 0, total) for v in present]
     return Keys(used[0], used[1], total, 0), present
@@ -201,7 +201,7 @@ def _visible_keys(ctx: NodeContext, length: Size, total: Size, starts: SSAValue,
         return b.compare(column, b.broadcast_to(end, shape), "LT")
     row = b.add(b.iota((batch, 1, length, 1), 2, "i32"), b.reshape(starts, (batch, 1, 1, 1)))
     # A row that is padding stands for the last that is none: it sees what there is, and its result is a number.
-    row = b.minimum(row, b.subtract(end, ctx.full_like(end, 1)))
+    row = b.minimum(row, b.subtract(end, ctx.b.scalar_like(end, 1)))
     seen = b.compare(column, b.broadcast_to(row, shape), "LE")
     window = ctx.integer("local_window_size", -1)
     if window < 1:

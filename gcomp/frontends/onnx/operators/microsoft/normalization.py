@@ -61,7 +61,7 @@ def _inverse_rms(ctx: NodeContext, x: SSAValue, axis: int, epsilon: float) -> SS
     b = ctx.b
     wide = b.convert(x, wide_type(ctx.element()))
     square = b.mean(b.multiply(wide, wide), range(axis, rank_of(x)), keepdims=True)
-    inverse = b.emit(hlo.RsqrtOp, b.add(square, ctx.full_like(square, epsilon)))
+    inverse = b.emit(hlo.RsqrtOp, b.add(square, ctx.b.scalar_like(square, epsilon)))
     return b.convert(inverse, ctx.element_text(ctx.integer("stash_type", 1)))
 
 
@@ -160,7 +160,7 @@ def _mask_index(ctx: NodeContext, batch: Size, length: Size) -> SSAValue | None:
     if not ctx.has(7):
         return b.full((batch,), 0, "i32")
     mask = ctx.restate(ctx[7], {0: batch, 1: length})
-    ones = b.compare(mask, ctx.full_like(mask, 1), "EQ")
+    ones = b.compare(mask, ctx.b.scalar_like(mask, 1), "EQ")
     return b.reduce(hlo.AddOp, b.convert(ones, "i32"), [1])
 
 

@@ -187,7 +187,7 @@ class _Blocks:
         b, shape = ctx.b, ctx.shape()
         x = ctx.restate(b.convert(ctx[0], "f32"), {len(shape) - 1: self.k})
         per_byte = 8 // self.bits
-        padded = b.pad(b.reshape(x, (self.k,)), ctx.full_like(x, 0), (0,), (self.count * self.size - self.k,))
+        padded = b.pad(b.reshape(x, (self.k,)), ctx.b.scalar_like(x, 0), (0,), (self.count * self.size - self.k,))
         x = b.reshape(padded, (self.count, self._bytes, per_byte))
         total: SSAValue | None = None
         for i, plane in enumerate(self._planes(ctx)):
@@ -275,9 +275,9 @@ def gather_block_quantized(ctx: NodeContext) -> Results:
             spread = parameter if gathered == axis else _repeat(ctx, parameter, place, size, shape_of(y))
             y = combine(y, b.broadcast_to(spread, shape_of(y)))
         elif default:
-            y = b.subtract(y, ctx.full_like(y, default))
+            y = b.subtract(y, ctx.b.scalar_like(y, default))
     kept = b.broadcast(inside, shape_of(y), range(gathered, gathered + count))
-    return [b.convert(b.select(kept, y, ctx.full_like(y, 0)), ctx.element(2))]
+    return [b.convert(b.select(kept, y, ctx.b.scalar_like(y, 0)), ctx.element(2))]
 
 
 def _check_gather(ctx: NodeContext, gathered: int, axis: int) -> None:

@@ -101,7 +101,7 @@ def qlinear_sigmoid(ctx: NodeContext) -> Results:
 def qlinear_leaky_relu(ctx: NodeContext) -> Results:
     """QLinearLeakyRelu: X where it is at least 0, else `alpha * X`."""
     b, x = ctx.b, real(ctx, 0, 1, 2)
-    y = b.select(b.compare(x, ctx.full_like(x, 0), "GE"), x, b.scale(x, ctx.number("alpha", 0.01)))
+    y = b.select(b.compare(x, ctx.b.scalar_like(x, 0), "GE"), x, b.scale(x, ctx.number("alpha", 0.01)))
     return [quantize(ctx, y, 3, 4, ctx.element())]
 
 

@@ -77,7 +77,7 @@ def _words(ctx: NodeContext, batch: Size, length: Size) -> SSAValue:
     if not ctx.has(7):
         return b.full((batch,), 0, "i32")
     mask = ctx.restate(ctx[7], {0: batch, 1: length})
-    return b.reduce(hlo.AddOp, b.convert(b.compare(mask, ctx.full_like(mask, 1), "EQ"), "i32"), [1])
+    return b.reduce(hlo.AddOp, b.convert(b.compare(mask, ctx.b.scalar_like(mask, 1), "EQ"), "i32"), [1])
 
 
 @contrib(

@@ -60,7 +60,7 @@ def _heard(ctx: NodeContext, x: SSAValue) -> SSAValue:
     longest = b.reduce(hlo.MaximumOp, b.convert(ctx[4], "i64"), [0])
     at = b.iota(shape_of(x), 0)
     running = b.compare(at, b.broadcast(longest, shape_of(x), ()), "LT")
-    return b.select(running, x, ctx.full_like(x, 0))
+    return b.select(running, x, ctx.b.scalar_like(x, 0))
 
 
 def _spread(ctx: NodeContext, operand: int, index: int, w: SSAValue) -> SSAValue:

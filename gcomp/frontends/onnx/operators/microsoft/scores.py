@@ -70,7 +70,7 @@ def place_positions(ctx: NodeContext, buffer: SSAValue, new: SSAValue, start: SS
     if rank_of(start) == 1 and shape_of(start)[0] == 1:
         start = b.reshape(start, ())
     if not rank_of(start):
-        zero = ctx.full_like(start, 0)
+        zero = ctx.b.scalar_like(start, 0)
         return b.emit(hlo.DynamicUpdateSliceOp, buffer, new, zero, zero, start, zero)
     scalar = tensor((), element_of(buffer))
     region = b.region([scalar, scalar], lambda args: [args[1]])
@@ -117,12 +117,12 @@ def fill_mask(ctx: NodeContext, mask: SSAValue, keys: Keys) -> SSAValue:
             ctx.invalid(f"a mask has {own} keys", f"the buffers have room for {keys.total}")
         ctx.require("le", own, keys.total)
     high: list[Size] = [*[0] * (rank - 1), keys.total - own]
-    return ctx.b.pad(mask, ctx.full_like(mask, 0), [0] * rank, high)
+    return ctx.b.pad(mask, ctx.b.scalar_like(mask, 0), [0] * rank, high)
 
 
 def _positive(ctx: NodeContext, mask: SSAValue, shape: tuple[Size, ...]) -> SSAValue:
     mask = ctx.restate(mask, dict(enumerate(shape)))
-    return ctx.b.compare(mask, ctx.full_like(mask, 0), "GT")
+    return ctx.b.compare(mask, ctx.b.scalar_like(mask, 0), "GT")
 
 
 def _window(ctx: NodeContext, mask: SSAValue, batch: Size, rows: Size, keys: Keys) -> SSAValue:

@@ -19,7 +19,7 @@ from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
 from gcomp.ir.gathering import take, wrap_indices
 from gcomp.ir.op import GraphOp
-from gcomp.ir.types import element_of, rank_of, shape_of
+from gcomp.ir.types import rank_of, shape_of
 
 FEW = 32
 """Up to this many keys are compared one by one; more are searched."""
@@ -49,14 +49,14 @@ def binarizer(ctx: NodeContext) -> Results:
     """Binarizer: 1 where above the threshold, else 0 (for NaN too, at which ONNX Runtime fails)."""
     b, threshold, element = ctx.b, ctx.number("threshold"), ctx.element()
     if is_float(element):
-        return [b.convert(b.compare(ctx[0], ctx.full_like(ctx[0], threshold), "GT"), element)]
+        return [b.convert(b.compare(ctx[0], ctx.b.scalar_like(ctx[0], threshold), "GT"), element)]
     # An integer is above a number if it is above the integers up to it.
     low, high = limits(element)
     if math.isnan(threshold) or threshold >= high:
         return [b.full(ctx.shape(), 0, element)]
     if threshold < low:
         return [b.full(ctx.shape(), 1, element)]
-    return [b.convert(b.compare(ctx[0], ctx.full_like(ctx[0], math.floor(threshold)), "GT"), element)]
+    return [b.convert(b.compare(ctx[0], ctx.b.scalar_like(ctx[0], math.floor(threshold)), "GT"), element)]
 
 
 @imports("FeatureVectorizer", domain="ai.onnx.ml")
@@ -86,7 +86,7 @@ def _resize_columns(ctx: NodeContext, x: SSAValue, width: int) -> SSAValue:
     have = ctx.static(have, "width of an input")
     if have >= width:
         return ctx.b.slice(x, [0, 0], [rows, width])
-    return ctx.b.pad(x, ctx.full_like(x, 0), [0, 0], [0, width - have])
+    return ctx.b.pad(x, ctx.b.scalar_like(x, 0), [0, 0], [0, width - have])
 
 
 # ---- feature by feature ------------------------------------------------------------------------------------------
@@ -95,7 +95,7 @@ def _resize_columns(ctx: NodeContext, x: SSAValue, width: int) -> SSAValue:
 def _per_feature(b: Builder, values: Sequence[float] | Array, x: SSAValue) -> SSAValue:
     """One number for all features, or one for each along the last dim, in the element type of `x`."""
     if len(values) == 1:
-        return b.full((), values[0], element_of(x))
+        return b.scalar_like(x, values[0])
     return constants(b, np.asarray(values), x)
 
 
@@ -142,7 +142,7 @@ def imputer(ctx: NodeContext) -> Results:
     if math.isnan(old):
         found = b.compare(x, x, "NE")
     else:
-        found = b.compare(x, ctx.full_like(x, old), "EQ")
+        found = b.compare(x, ctx.b.scalar_like(x, old), "EQ")
     return [b.select(found, _per_feature(b, values, x), x)]
 
 
@@ -173,8 +173,8 @@ def normalizer(ctx: NodeContext) -> Results:
         ctx.invalid(f"norm is {norm!r} and X has rank {ctx.rank()}", "MAX, L1 or L2 of [N, C] or [C] is expected")
     x = b.convert(ctx[0], "f64" if ctx.element() == "f64" else "f32")
     divisor = NORMS[norm](b, x)
-    zero = b.compare(divisor, ctx.full_like(x, 0), "EQ")
-    return [b.convert(b.divide(x, b.select(zero, ctx.full_like(x, 1), divisor)), "f32")]
+    zero = b.compare(divisor, ctx.b.scalar_like(x, 0), "EQ")
+    return [b.convert(b.divide(x, b.select(zero, ctx.b.scalar_like(x, 1), divisor)), "f32")]
 
 
 # ---- categories --------------------------------------------------------------------------------------------------
@@ -204,7 +204,7 @@ def one_hot_encoder(ctx: NodeContext) -> Results:
         hit = b.binary(hlo.AndOp, hit, b.constant(counts))
     if is_float(ctx.element()):
         # A number that has no 64 bit integer is no category.
-        fits = b.compare(b.emit(hlo.AbsOp, x), ctx.full_like(x, 2.0**63), "LT")
+        fits = b.compare(b.emit(hlo.AbsOp, x), ctx.b.scalar_like(x, 2.0**63), "LT")
         hit = b.binary(hlo.AndOp, hit, b.reshape(fits, (*ctx.shape(), 1)))
     result = b.convert(b.broadcast_to(hit, shape), "f32")
     if ctx.flag("zeros", True):

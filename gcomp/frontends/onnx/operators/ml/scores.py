@@ -17,7 +17,7 @@ from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
 from gcomp.ir.composites import composite
 from gcomp.ir.gathering import take
-from gcomp.ir.types import dtype_text, element_of, rank_of, shape_of
+from gcomp.ir.types import dtype_text, rank_of, shape_of
 
 ROUND = 1e-7
 """SOFTMAX_ZERO leaves scores up to this magnitude out."""
@@ -54,19 +54,19 @@ def _softmax_zero(b: Builder, x: SSAValue) -> SSAValue:
     """
     one = [rank_of(x) - 1]
     largest = b.reduce(hlo.MaximumOp, x, one, keepdims=True)
-    away = b.compare(b.emit(hlo.AbsOp, x), b.full((), ROUND, element_of(x)), "GT")
+    away = b.compare(b.emit(hlo.AbsOp, x), b.scalar_like(x, ROUND), "GT")
     small = b.multiply(x, b.emit(hlo.ExponentialOp, b.emit(hlo.NegateOp, largest)))
     terms = b.select(away, b.emit(hlo.ExponentialOp, b.subtract(x, largest)), small)
     total = b.reduce(hlo.AddOp, terms, one, keepdims=True)
-    empty = b.compare(total, b.full((), 0, element_of(x)), "EQ")
-    return b.select(empty, b.full((), 0.5, element_of(x)), b.divide(terms, total))
+    empty = b.compare(total, b.scalar_like(x, 0), "EQ")
+    return b.select(empty, b.scalar_like(x, 0.5), b.divide(terms, total))
 
 
 def _probit(b: Builder, x: SSAValue) -> SSAValue:
     """Winitzki's approximation of the inverse of the normal distribution, as both implementations have it."""
 
     def number(value: float) -> SSAValue:
-        return b.full((), value, element_of(x))
+        return b.scalar_like(x, value)
 
     y = b.subtract(b.scale(x, 2), number(1))
     log = b.emit(hlo.LogOp, b.multiply(b.subtract(number(1), y), b.add(number(1), y)))
@@ -142,7 +142,7 @@ def top_class(b: Builder, scores: SSAValue) -> SSAValue:
 
 def above(b: Builder, column: SSAValue, limit: float) -> SSAValue:
     """1 (i64) for each of a column [N, 1] of scores that is above a limit, else 0; of shape [N]."""
-    passed = b.compare(column, b.full((), limit, element_of(column)), "GT")
+    passed = b.compare(column, b.scalar_like(column, limit), "GT")
     return b.reshape(b.convert(passed, "i64"), shape_of(column)[:1])
 
 
@@ -153,7 +153,7 @@ def pair(b: Builder, first: SSAValue, second: SSAValue) -> SSAValue:
 
 def complement(b: Builder, column: SSAValue) -> SSAValue:
     """One minus a column."""
-    return b.subtract(b.full((), 1, element_of(column)), column)
+    return b.subtract(b.scalar_like(column, 1), column)
 
 
 def constants(b: Builder, array: Any, like: SSAValue) -> SSAValue:

@@ -39,7 +39,7 @@ def _affine(ctx: NodeContext, x: SSAValue, vectors: Array) -> SSAValue:
     """gamma * x.v + coef0"""
     gamma, coef0, _ = _parameters(ctx)
     scaled = ctx.b.scale(weigh_rows(ctx, x, vectors), gamma)
-    return ctx.b.add(scaled, ctx.full_like(scaled, coef0))
+    return ctx.b.add(scaled, ctx.b.scalar_like(scaled, coef0))
 
 
 def _poly(ctx: NodeContext, x: SSAValue, vectors: Array) -> SSAValue:
@@ -49,7 +49,7 @@ def _poly(ctx: NodeContext, x: SSAValue, vectors: Array) -> SSAValue:
         for _ in range(int(degree) - 1):
             result = ctx.b.multiply(result, base)
         return result
-    return ctx.b.binary(hlo.PowerOp, base, ctx.full_like(base, degree))
+    return ctx.b.binary(hlo.PowerOp, base, ctx.b.scalar_like(base, degree))
 
 
 def _rbf(ctx: NodeContext, x: SSAValue, vectors: Array) -> SSAValue:
@@ -129,8 +129,8 @@ def svm_regressor(ctx: NodeContext) -> Results:
         score = weigh_rows(ctx, x, weights[None])
     score = b.add(score, constants(b, rho, score))
     if ctx.flag("one_class"):
-        inside = b.compare(score, ctx.full_like(score, 0), "GT")
-        score = b.select(inside, ctx.full_like(score, 1), ctx.full_like(score, -1))
+        inside = b.compare(score, ctx.b.scalar_like(score, 0), "GT")
+        score = b.select(inside, ctx.b.scalar_like(score, 1), ctx.b.scalar_like(score, -1))
     return [b.convert(transform(b, score), "f32")]
 
 
@@ -168,7 +168,7 @@ def _without_vectors(ctx: NodeContext, labels: Labels) -> Results:
         best = top_class(b, scores)
         if labels.count != 2 or bool((weights < 0).any()):
             return best
-        reached = b.compare(b.reduce(hlo.MaximumOp, scores, [1]), ctx.full_like(scores, 0.5), "GE")
+        reached = b.compare(b.reduce(hlo.MaximumOp, scores, [1]), ctx.b.scalar_like(scores, 0.5), "GE")
         return b.select(reached, b.constant(1, "i64"), best)
 
     return [labels.result(chosen), b.convert(TRANSFORMS[transform_name(ctx)](b, scores), "f32")]
@@ -225,7 +225,7 @@ def _pair_weights(ctx: NodeContext, per_class: Sequence[int]) -> Array:
 def _votes(b: Builder, scores: SSAValue, count: int) -> SSAValue:
     """How many pairs each class wins [N, count]: the first class of a pair if its score is above 0, else the second."""
     first, second = _pairs(count)
-    wins = b.convert(b.compare(scores, b.full((), 0, element_of(scores)), "GT"), "f32")
+    wins = b.convert(b.compare(scores, b.scalar_like(scores, 0), "GT"), "f32")
     sides = np.stack([np.eye(count)[first], np.eye(count)[second]])
     gain = b.matmul(wins, b.constant((sides[0] - sides[1]).astype(np.float32)))
     return b.add(gain, b.constant(sides[1].sum(0).astype(np.float32)))

@@ -20,7 +20,7 @@ from gcomp.ir.attributes import GatherDimensions
 from gcomp.ir.builder import Builder
 from gcomp.ir.gathering import take
 from gcomp.ir.op import GraphOp
-from gcomp.ir.types import dtype_text, element_of, shape_of
+from gcomp.ir.types import dtype_text, shape_of
 
 Table = Callable[[SSAValue], SSAValue]
 
@@ -187,7 +187,7 @@ def _with_silent_leaf(forest: Forest) -> Forest:
 
 
 def _or_zero(b: Builder, voted: SSAValue, scores: SSAValue) -> SSAValue:
-    return b.select(voted, scores, b.full((), 0, element_of(scores)))
+    return b.select(voted, scores, b.scalar_like(scores, 0))
 
 
 def _by_leaf(
