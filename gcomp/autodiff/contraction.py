@@ -7,7 +7,7 @@ from typing import Any
 from xdsl.ir import OpResult, SSAValue
 
 from gcomp import dims
-from gcomp.autodiff.movement import restate, zero
+from gcomp.autodiff.movement import restate
 from gcomp.autodiff.table import expands, linear
 from gcomp.decompositions.legacy import modern
 from gcomp.dims import Size
@@ -16,6 +16,7 @@ from gcomp.ir import stablehlo as hlo
 from gcomp.ir.attributes import DotDimensions
 from gcomp.ir.builder import Builder
 from gcomp.ir.locations import where
+from gcomp.ir.stablehlo.contraction import dilated_size
 from gcomp.ir.structures import ConvDimensions
 from gcomp.ir.types import element_of, rank_of, shape_of
 
@@ -69,10 +70,6 @@ def _out_of(b: Builder, x: SSAValue, source: int, target: int, groups: int) -> S
     return b.reshape(moved, [*sizes[:at], sizes[at] * sizes[at + 1], *sizes[at + 2 :]])
 
 
-def _dilate(size: Size, dilation: int) -> Size:
-    return 0 if size == 0 else (size - 1) * dilation + 1
-
-
 def _static(op: Any, *values: Size) -> list[int]:
     found = [v for v in values if isinstance(v, int)]
     if len(found) < len(values):
@@ -105,11 +102,11 @@ def _for_image(b: Builder, op: Any, g: SSAValue) -> SSAValue:
     more: list[Size] = [0] * rank_of(g)
     for i, place in enumerate(d.output_spatial_dimensions):
         size = shape_of(op.lhs)[d.input_spatial_dimensions[i]]
-        (reach,) = _static(op, _dilate(shape_of(op.rhs)[d.kernel_spatial_dimensions[i]], w["rhs_dilation"][i]))
+        (reach,) = _static(op, dilated_size(shape_of(op.rhs)[d.kernel_spatial_dimensions[i]], w["rhs_dilation"][i]))
         low, _ = w["padding"][i]
         before.append(reach - 1 - low)
-        out = _dilate(shape_of(g)[place], w["window_strides"][i])
-        last = _dilate(size, w["lhs_dilation"][i]) + reach - 1 - out - before[-1]
+        out = dilated_size(shape_of(g)[place], w["window_strides"][i])
+        last = dilated_size(size, w["lhs_dilation"][i]) + reach - 1 - out - before[-1]
         # What depends on a symbolic size is padded beforehand.
         after.append(last if isinstance(last, int) else 0)
         more[place] = 0 if isinstance(last, int) else last
@@ -118,7 +115,7 @@ def _for_image(b: Builder, op: Any, g: SSAValue) -> SSAValue:
         gaps = [0] * rank_of(g)
         for i, place in enumerate(d.output_spatial_dimensions):
             gaps[place], strides[i] = strides[i] - 1, 1
-        g = b.pad(g, zero(b, g), [0] * rank_of(g), more, gaps)
+        g = b.pad(g, b.scalar_like(g, 0), [0] * rank_of(g), more, gaps)
     image = b.convolution(
         g, b.convert(kernel, element_of(g)), dimension_numbers=numbers, window_strides=w["lhs_dilation"],
         padding=list(zip(before, after, strict=True)), lhs_dilation=strides, rhs_dilation=w["rhs_dilation"],
@@ -145,17 +142,17 @@ def _for_kernel(b: Builder, op: Any, g: SSAValue) -> SSAValue:
     more: list[Size] = [0] * rank_of(image)
     inner: list[int] = list(w["lhs_dilation"])
     for i, place in enumerate(d.input_spatial_dimensions):
-        (reach,) = _static(op, _dilate(shape_of(op.rhs)[d.kernel_spatial_dimensions[i]], w["rhs_dilation"][i]))
-        out = _dilate(shape_of(g)[d.output_spatial_dimensions[i]], w["window_strides"][i])
+        (reach,) = _static(op, dilated_size(shape_of(op.rhs)[d.kernel_spatial_dimensions[i]], w["rhs_dilation"][i]))
+        out = dilated_size(shape_of(g)[d.output_spatial_dimensions[i]], w["window_strides"][i])
         low, _ = w["padding"][i]
-        last = out + reach - _dilate(shape_of(image)[place], w["lhs_dilation"][i]) - low - 1
+        last = out + reach - dilated_size(shape_of(image)[place], w["lhs_dilation"][i]) - low - 1
         padding.append((low, last if isinstance(last, int) else 0))
         more[place] = 0 if isinstance(last, int) else last
     if any(size != 0 for size in more):
         gaps = [0] * rank_of(image)
         for i, place in enumerate(d.input_spatial_dimensions):
             gaps[place], inner[i] = inner[i] - 1, 1
-        image = b.pad(image, zero(b, image), [0] * rank_of(image), more, gaps)
+        image = b.pad(image, b.scalar_like(image, 0), [0] * rank_of(image), more, gaps)
     kernel = b.convolution(
         b.convert(image, element_of(g)), g, dimension_numbers=numbers, window_strides=w["rhs_dilation"],
         padding=padding, lhs_dilation=inner, rhs_dilation=w["window_strides"], feature_group_count=batches,

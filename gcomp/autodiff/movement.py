@@ -30,11 +30,6 @@ def zeros(b: Builder, x: SSAValue) -> SSAValue:
     return b.full_like(x, 0)
 
 
-def zero(b: Builder, x: SSAValue) -> SSAValue:
-    """The scalar zero of the element type of x."""
-    return b.scalar_like(x, 0)
-
-
 def _broadcast(b: Builder, op: Any, g: SSAValue, operand: int) -> SSAValue:
     """The sum over what was repeated."""
     shape, target = shape_of(op.operand), shape_of(op.result)
@@ -95,7 +90,7 @@ def _slice(b: Builder, op: Any, g: SSAValue, operand: int) -> SSAValue:
     high: list[Size] = []
     for size, start, count, gap in zip(shape_of(op.operand), low, shape_of(op.result), gaps, strict=True):
         high.append(size - start - count - (dims.dmax(count - 1, 0) * gap if gap else 0))
-    return restate(b, b.pad(g, zero(b, g), low, high, gaps), shape_of(op.operand))
+    return restate(b, b.pad(g, b.scalar_like(g, 0), low, high, gaps), shape_of(op.operand))
 
 
 linear(hlo.SliceOp, _slice, 0)
@@ -108,7 +103,7 @@ def _unpad(b: Builder, op: Any, g: SSAValue) -> SSAValue:
         return zeros(b, op.operand)
     low = [-size for size in sizes_of(op.edge_padding_low)]
     high = [-size for size in sizes_of(op.edge_padding_high)]
-    spread = b.pad(g, zero(b, g), low, high)
+    spread = b.pad(g, b.scalar_like(g, 0), low, high)
     strides = [gap + 1 for gap in op.value("interior_padding")]
     if all(stride == 1 for stride in strides):
         return restate(b, spread, shape)
@@ -162,4 +157,4 @@ class _Slices(Linear):
 register(_Slices(_dynamic_slice, lambda op: (0,)), hlo.DynamicSliceOp)
 linear(hlo.DynamicUpdateSliceOp, _dynamic_update, 0, 1)
 
-__all__ = ["restate", "zero", "zeros"]
+__all__ = ["restate", "zeros"]

@@ -9,7 +9,7 @@ from xdsl.ir import Region, SSAValue
 
 from gcomp import dims
 from gcomp.autodiff.indexing import flat, read
-from gcomp.autodiff.movement import restate, zero, zeros
+from gcomp.autodiff.movement import restate, zeros
 from gcomp.autodiff.reduction import fold, is_identity
 from gcomp.autodiff.sweeps import Forward, Maybe, Reverse, Row
 from gcomp.autodiff.table import ByTangents, Expanded, Linear, chooses, expands
@@ -20,16 +20,13 @@ from gcomp.ir import gathering
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.attributes import ScatterDimensions
 from gcomp.ir.builder import Builder
+from gcomp.ir.stablehlo.contraction import dilated_size
 from gcomp.ir.stablehlo.reduction import applied_op, scalar_region
 from gcomp.ir.types import dtype_text, element_of, rank_of, shape_of, tensor
 
 Window = dict[str, tuple[Any, ...]]
 
 # ---- sums ----
-
-
-def _dilate(size: Size, dilation: int) -> Size:
-    return 0 if size == 0 else (size - 1) * dilation + 1
 
 
 def _sum(b: Builder, op: Any, g: SSAValue, operand: int) -> SSAValue:
@@ -40,13 +37,13 @@ def _sum(b: Builder, op: Any, g: SSAValue, operand: int) -> SSAValue:
     low: list[Size] = []
     high: list[Size] = []
     for i, size in enumerate(shape_of(x)):
-        reach = _dilate(w["window_dimensions"][i], w["window_dilations"][i])
+        reach = dilated_size(w["window_dimensions"][i], w["window_dilations"][i])
         low.append(reach - 1 - w["padding"][i][0])
-        out = _dilate(shape_of(g)[i], w["window_strides"][i])
-        high.append(_dilate(size, w["base_dilations"][i]) + reach - 1 - out - low[-1])
-    spread = b.pad(g, zero(b, g), low, high, [stride - 1 for stride in w["window_strides"]])
+        out = dilated_size(shape_of(g)[i], w["window_strides"][i])
+        high.append(dilated_size(size, w["base_dilations"][i]) + reach - 1 - out - low[-1])
+    spread = b.pad(g, b.scalar_like(g, 0), low, high, [stride - 1 for stride in w["window_strides"]])
     summed = b.emit(
-        hlo.ReduceWindowOp, spread, zero(b, g), regions=(scalar_region(hlo.AddOp, element_of(g)),),
+        hlo.ReduceWindowOp, spread, b.scalar_like(g, 0), regions=(scalar_region(hlo.AddOp, element_of(g)),),
         window_dimensions=w["window_dimensions"], window_strides=w["base_dilations"],
         window_dilations=w["window_dilations"],
     )  # fmt: skip
@@ -103,7 +100,8 @@ class _Pooling(ByTangents):
         elif sweep.wants(x):
             regions = (_comparator(b, applied_op(op.body), x), scalar_region(hlo.AddOp, element_of(x)))
             properties = {k: w[k] for k in ("window_dimensions", "window_strides", "padding")}
-            sweep.add(x, b.emit(hlo.SelectAndScatterOp, x, cotangents[0], zero(b, x), regions=regions, **properties))
+            zero = b.scalar_like(x, 0)
+            sweep.add(x, b.emit(hlo.SelectAndScatterOp, x, cotangents[0], zero, regions=regions, **properties))
 
 
 @expands(hlo.SelectAndScatterOp)
@@ -191,7 +189,7 @@ def _from_nothing(b: Builder, op: Any, tangents: Sequence[Maybe]) -> Sequence[Ma
     if tangent is None:
         return [None]
     region = scalar_region(hlo.AddOp, element_of(tangent))
-    return [b.emit(hlo.ReduceWindowOp, tangent, zero(b, tangent), regions=(region,), **op.window())]
+    return [b.emit(hlo.ReduceWindowOp, tangent, b.scalar_like(tangent, 0), regions=(region,), **op.window())]
 
 
 class _Sums(Row):

@@ -11,7 +11,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from gcomp import dims
 from gcomp.dims import Size
 from gcomp.ir.attributes import SIZE_PROPERTIES, sizes_attr, sizes_of
-from gcomp.ir.types import is_tensor, map_dims, shape_of
+from gcomp.ir.types import is_tensor, map_dims, retype, shape_of
 
 _DIM = "gcomp.dim"
 
@@ -24,7 +24,7 @@ def change_sizes(op: Operation, change: Callable[[Size], Size]) -> bool:
     changed = False
     for value in _values(op):
         if (type := map_dims(value.type, change)) != value.type:
-            object.__setattr__(value, "_type", type)
+            retype(value, type)
             changed = True
     properties: dict[str, Attribute] = {}
     for name in SIZE_PROPERTIES:

@@ -168,6 +168,11 @@ def with_shape(value: SSAValue | Attribute, shape: Sequence[Size]) -> Tensor:
     return tensor(shape, element_of(value))
 
 
+def retype(value: SSAValue, type: Attribute) -> None:
+    """Give a value another type, in place: what it is computed by and read by must allow it."""
+    object.__setattr__(value, "_type", type)
+
+
 def with_element(value: SSAValue | Attribute, element: Attribute | str) -> Tensor:
     """The type of `value` with another element type."""
     return tensor(shape_of(value), element)

@@ -15,7 +15,6 @@ import stat
 import zlib
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, BinaryIO, TypeVar, cast
 
 from gcomp.errors import ArtifactError, UsageError
@@ -227,12 +226,7 @@ class Archive:
     def __enter__(self) -> Archive:
         return self
 
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def _placed(self, name: str) -> Placed:

@@ -6,7 +6,6 @@ import dataclasses
 import hashlib
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 from gcomp.errors import ArtifactError, UsageError
@@ -95,12 +94,7 @@ class Artifact:
     def __enter__(self) -> Artifact:
         return self
 
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
 

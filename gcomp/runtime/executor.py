@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 
-from gcomp.errors import UnsupportedError, UsageError
+from gcomp.errors import InputError, UnsupportedError, UsageError
 
 if TYPE_CHECKING:
     from gcomp.runtime.profiling import Recording
@@ -81,3 +81,12 @@ class StatefulExecutor(Executor, Protocol):
 
     def put_state(self, arrays: Sequence[Array]) -> None: ...
     def get_state(self, index: int) -> Array: ...
+
+
+def state_gone() -> InputError:
+    """What to raise where a call used the state up and did not give the next one."""
+    return InputError(
+        "The model's state is gone.",
+        why="A call that used it up was interrupted before it gave the next one.",
+        fix="Set it again: reset() or load_state(...).",
+    )

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import field
 from functools import cached_property
 from typing import Any, cast
@@ -158,6 +159,14 @@ class Plan:
         """
         for problem in _problems(self, host_functions):
             raise ArtifactError("The plan is not valid.", why=problem, fix="Compile the model again.")
+
+    @contextmanager
+    def blaming(self, part: str) -> Generator[None]:
+        """Raise errors of a part of the plan as `blamed` says."""
+        try:
+            yield
+        except GcompError as error:
+            raise self.blamed(error, part) from error.__cause__
 
     def blamed(self, error: GcompError, part: str) -> GcompError:
         """What to raise when a part of the plan turns out not to run.

@@ -107,13 +107,6 @@ def size_of_expression(expression: Any) -> Size:
     return function(parts)
 
 
-def _sum(parts: Sequence[Size]) -> Size:
-    total: Size = 0
-    for part in parts:
-        total = total + part
-    return total
-
-
 def _power(parts: Sequence[Size]) -> Size:
     base, exponent = parts
     if not isinstance(exponent, int) or exponent < 0:
@@ -142,7 +135,7 @@ def _choose(pieces: Sequence[Any]) -> Size:
 
 
 _FUNCTIONS: Mapping[str, Callable[[Sequence[Size]], Size]] = {
-    "Add": _sum,
+    "Add": sum,
     "Mul": dims.product,
     "Pow": _power,
     "PowByNatural": _power,

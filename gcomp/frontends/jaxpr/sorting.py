@@ -41,7 +41,7 @@ def _before(b: Builder, arrays: Sequence[SSAValue], keys: int, *, descending: bo
         found: SSAValue | None = None
         for x, y in reversed(pairs):
             less = _less(b, *((y, x) if descending else (x, y)))
-            found = less if found is None else _or(b, less, _and(b, _equal(b, x, y), found))
+            found = less if found is None else b.emit(hlo.OrOp, less, b.emit(hlo.AndOp, _equal(b, x, y), found))
         assert found is not None
         return [found]
 
@@ -60,22 +60,14 @@ def _less(b: Builder, x: SSAValue, y: SSAValue) -> SSAValue:
     less = b.compare(x, y, "LT")
     if not is_float(dtype_text(x.type)):
         return less
-    return _or(b, less, _and(b, b.compare(x, x, "EQ"), b.compare(y, y, "NE")))
+    return b.emit(hlo.OrOp, less, b.emit(hlo.AndOp, b.compare(x, x, "EQ"), b.compare(y, y, "NE")))
 
 
 def _equal(b: Builder, x: SSAValue, y: SSAValue) -> SSAValue:
     same = b.compare(x, y, "EQ")
     if not is_float(dtype_text(x.type)):
         return same
-    return _or(b, same, _and(b, b.compare(x, x, "NE"), b.compare(y, y, "NE")))
-
-
-def _or(b: Builder, x: SSAValue, y: SSAValue) -> SSAValue:
-    return b.emit(hlo.OrOp, x, y)
-
-
-def _and(b: Builder, x: SSAValue, y: SSAValue) -> SSAValue:
-    return b.emit(hlo.AndOp, x, y)
+    return b.emit(hlo.OrOp, same, b.emit(hlo.AndOp, b.compare(x, x, "NE"), b.compare(y, y, "NE")))
 
 
 @imports("top_k")

@@ -347,14 +347,16 @@ def _window_text(values: Sequence[Any]) -> str:
     return str(lists).replace("False", "false").replace("True", "true")
 
 
+def dilated_size(size: Size, dilation: int) -> Size:
+    """The size of a dimension with `dilation - 1` places between every two elements."""
+    return 0 if size == 0 else (size - 1) * dilation + 1
+
+
 def window_size(
     size: Size, window: Size, stride: int, padding: Sequence[int], base_dilation: int, window_dilation: int
 ) -> Size:
     """How many windows fit a dilated and padded dimension (0 when the window does not)."""
-    dilated = (size - 1) * base_dilation + 1
-    if isinstance(size, int) and size == 0:
-        dilated = 0
-    padded = dilated + sum(padding)
+    padded = dilated_size(size, base_dilation) + sum(padding)
     reach = (window - 1) * window_dilation + 1
     span = padded - reach
     if isinstance(span, int):

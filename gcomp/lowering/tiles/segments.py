@@ -15,6 +15,7 @@ from typing import Any, Generic, cast
 
 from xdsl.ir import Block, Operation, SSAValue
 
+from gcomp.analysis.liveness import view_source
 from gcomp.analysis.work import Nominal, element_bytes, flops_formula
 from gcomp.dims import DimLimitError, Size, parse, product
 from gcomp.errors import UnsupportedError, VerificationError
@@ -169,7 +170,7 @@ class Lowering(Generic[K]):
             self.buffers[value] = self._input(value)
         self.ops(self.stage.ops)
         for k, value in enumerate(self.stage.outputs):
-            if self.direct.get(_root(value)) != k:
+            if self.direct.get(view_source(value)) != k:
                 self.move(value, self.draft.buffer("output", k, _bytes(value)))
         self.draft.arena = self.end + self.scratch if self.scratch else self._used()
 
@@ -423,17 +424,10 @@ def _bytes_moved(op: LaunchOp, step: Step, scheduled: Scheduled) -> Size:
     return total
 
 
-def _root(value: SSAValue) -> SSAValue:
-    """The value whose bytes a view shows."""
-    while isinstance(value.owner, Operation) and is_view(value.owner):
-        value = value.owner.operands[0]
-    return value
-
-
 def _direct_outputs(stage: Stage) -> dict[SSAValue, int]:
     """The results of a stage's kernels that are given once: they are computed in the output's own memory."""
     found: dict[SSAValue, int] = {}
-    roots, made = [_root(value) for value in stage.outputs], {result for op in stage.ops for result in op.results}
+    roots, made = [view_source(value) for value in stage.outputs], {result for op in stage.ops for result in op.results}
     for k, root in enumerate(roots):
         if isinstance(root.owner, LaunchOp) and root in made and roots.count(root) == 1:
             found[root] = k

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gcomp.errors import GcompError
 from gcomp.runtime.cpu.arrays import OUT, Intake, Kind, readable, room
 from gcomp.runtime.cpu.checking import arena_bytes, check
 from gcomp.runtime.cpu.lanes import Lane, lane_for
@@ -73,7 +71,7 @@ class CpuExecutor(Executor):
             for segment in self.segments:
                 if not self._late(segment, env):
                     self._arena(segment, env)
-            with self._blaming("the code"):
+            with self._plan.blaming("the code"):
                 found = sessions_of(self._plan, self.segments, best, self._weights, self._threads)
             # Of several threads that get here at once, one wins.
             self._sessions = self._sessions or found
@@ -91,7 +89,7 @@ class CpuExecutor(Executor):
         inputs, outputs = segment.sized(env).sizes
         weights = [Type.of(self._plan.weights[name]).bytes({}) for name in segment.step.weights]
         limits = {"input": inputs, "output": outputs, "weight": weights}
-        with self._blaming(segment.step.text):
+        with self._plan.blaming(segment.step.text):
             return arena_bytes(segment.plans[self._variant], env, limits)
 
     def set_threads(self, count: int) -> None:
@@ -135,7 +133,7 @@ class CpuExecutor(Executor):
         """Map the code, read the weights, and make room for a call with these sizes. Raises UnsupportedError."""
         for segment, session in zip(self.segments, self.sessions(env), strict=True):
             if not self._late(segment, env):
-                with self._blaming(segment.step.text):
+                with self._plan.blaming(segment.step.text):
                     session.prepare(env, segment.sized(env).sizes)
 
     def memory(self, env: Mapping[str, int]) -> dict[str, int]:
@@ -176,7 +174,7 @@ class CpuExecutor(Executor):
                     recording.add("host", step.function, "", began, time.perf_counter_ns() - began)
                 continue
             segment, session = next(sessions)
-            with self._blaming(segment.step.text):
+            with self._plan.blaming(segment.step.text):
                 sized = segment.sized(env)
                 inputs = [readable(values[i]) for i in step.inputs]
                 given_away = {k: inputs[argument] for argument, k in step.aliases}
@@ -202,7 +200,7 @@ class CpuExecutor(Executor):
         """What was given away is about to be written to."""
 
     def _host(self, step: HostStep, values: Sequence[Array], env: Env) -> list[Array]:
-        with self._blaming(f"the host step {step.function}"):
+        with self._plan.blaming(f"the host step {step.function}"):
             inputs = [values[i] for i in step.inputs]
             results = run_host(step, inputs, self._signature, env)
             return [np.array(y) if any(np.may_share_memory(x, y) for x in inputs) else y for y in results]
@@ -224,13 +222,6 @@ class CpuExecutor(Executor):
             return None
         sized = segment.sized(env)
         return lane_for(values, self._signature.dtypes, session, session.bound(env, sized.sizes), sized.outputs)
-
-    @contextmanager
-    def _blaming(self, part: str) -> Generator[None]:
-        try:
-            yield
-        except GcompError as error:
-            raise self._plan.blamed(error, part) from error.__cause__
 
 
 _FIGURES = ("arguments", "outputs", "temporaries", "shared")

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gcomp.errors import InputError
 from gcomp.runtime.checks import check_results
 from gcomp.runtime.cpu.arrays import OUT, Intake, Kind
 from gcomp.runtime.cpu.executor import CpuExecutor
 from gcomp.runtime.cpu.memory import ALIGNMENT, Array, result_array
-from gcomp.runtime.executor import Executor
+from gcomp.runtime.executor import Executor, state_gone
 from gcomp.runtime.plan import Plan
 
 if TYPE_CHECKING:
@@ -113,11 +112,7 @@ class ResidentExecutor(CpuExecutor):
     def _refuse_gone(self) -> None:
         """Raises InputError when a call that did not end well may have used the state up."""
         if self._doubtful:
-            raise InputError(
-                "The model's state is gone.",
-                why="A call that used it up did not give the next one.",
-                fix="Set it again: reset() or load_state(...).",
-            )
+            raise state_gone()
 
 
 def _own(array: Array) -> Array:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gcomp.errors import GcompError, UnsupportedError, UsageError
+from gcomp.errors import UnsupportedError, UsageError
 from gcomp.runtime.cuda.arrays import Array, Held, Intake, Kind, hand_over, on_host, room, stream_of, take_donation
 from gcomp.runtime.cuda.binding import bind
 from gcomp.runtime.cuda.checking import check
@@ -139,7 +138,7 @@ class CudaExecutor:
         """Load what a call with these sizes needs, and make room for it. Raises UnsupportedError."""
         for segment, session in zip(self.segments, self.sessions, strict=True):
             if env.keys() >= set(segment.symbols):
-                with self._blaming(segment.step.text):
+                with self._plan.blaming(segment.step.text):
                     session.prepare(env, segment.sized(env).sizes)
 
     def memory(self, env: Mapping[str, int]) -> dict[str, int]:
@@ -192,7 +191,7 @@ class CudaExecutor:
                 continue
             segment, session = next(sessions)
             inputs = [_where(values[i]) for i in step.inputs]
-            with self._blaming(segment.step.text):
+            with self._plan.blaming(segment.step.text):
                 sized = segment.sized(env)
                 given_away = {k: values[step.inputs[argument]] for argument, k in step.aliases}
                 outputs = [
@@ -218,15 +217,8 @@ class CudaExecutor:
     def _host(self, step: HostStep, values: Sequence[Held | Array], env: Env, stream: Handle | None) -> list[Array]:
         inputs = [values[i] for i in step.inputs]
         arrays = [v if isinstance(v, np.ndarray) else on_host(self.device.driver, v, stream) for v in inputs]
-        with self._blaming(f"the host step {step.function}"):
+        with self._plan.blaming(f"the host step {step.function}"):
             return run_host(step, arrays, self._signature, env)
-
-    @contextmanager
-    def _blaming(self, part: str) -> Generator[None]:
-        try:
-            yield
-        except GcompError as error:
-            raise self._plan.blamed(error, part) from error.__cause__
 
 
 def _where(value: Held | Array) -> Outside:

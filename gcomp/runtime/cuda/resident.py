@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gcomp.errors import InputError, UnsupportedError
+from gcomp.errors import UnsupportedError
 from gcomp.runtime.cuda.arrays import Array, Intake, Kind, hand_over, hold_array, stream_of
 from gcomp.runtime.cuda.device_array import DeviceArray
 from gcomp.runtime.cuda.driver import Driver
 from gcomp.runtime.cuda.executor import CudaExecutor
+from gcomp.runtime.executor import state_gone
 from gcomp.runtime.plan import DeviceSegment, Plan
 
 if TYPE_CHECKING:
@@ -90,8 +91,4 @@ class ResidentExecutor(CudaExecutor):
     def _refuse_gone(self) -> None:
         """Raises InputError when a call that did not end well may have used the state up."""
         if self._doubtful:
-            raise InputError(
-                "The model's state is gone.",
-                why="A call that used it up did not give the next one.",
-                fix="Set it again: reset() or load_state(...).",
-            )
+            raise state_gone()

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from gcomp import dims
-from gcomp.errors import ArtifactError, GcompError, InputError, UnsupportedError
-from gcomp.runtime.executor import Executor
+from gcomp.errors import ArtifactError, GcompError, UnsupportedError
+from gcomp.runtime.executor import Executor, state_gone
 from gcomp.runtime.hosting import host_functions
 from gcomp.runtime.lru import Lru
 from gcomp.runtime.plan import Plan
@@ -169,11 +169,7 @@ class MeshExecutor(Executor):
 
     def _refuse_gone(self) -> None:
         if any(value.__class__ is ArrayImpl and value.is_deleted() for value in self._state):
-            raise InputError(
-                "The model's state is gone.",
-                why="A call that used it up was interrupted before it gave the next one.",
-                fix="Set it again: reset() or load_state(...).",
-            )
+            raise state_gone()
 
 
 def _to_torch(array: Array) -> Any:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gcomp.errors import InputError, UnsupportedError
+from gcomp.errors import UnsupportedError
 from gcomp.runtime.checks import Check, check_results
+from gcomp.runtime.executor import state_gone
 from gcomp.runtime.plan import DeviceSegment, Plan
 from gcomp.runtime.signature import Signature
 from gcomp.runtime.xla.arrays import NUMPY, Intake
@@ -80,11 +81,7 @@ class DeviceState:
     def _refuse_gone(self) -> None:
         """Raises InputError when a call that did not end well has used the state up."""
         if any(array.is_deleted() for array in self._arrays):
-            raise InputError(
-                "The model's state is gone.",
-                why="A call that used it up was interrupted before it gave the next one.",
-                fix="Set it again: reset() or load_state(...).",
-            )
+            raise state_gone()
 
 
 class Whole(Segment):

@@ -10,7 +10,7 @@ from xdsl.ir import Block, Region, SSAValue
 
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.types import Tensor, tensor, tensor_of
-from gcomp.testing.generate.growth import Growth, splat, step
+from gcomp.testing.generate.growth import Growth, step
 
 _DEEPEST, _GOES_ON = 3, 0.7
 _I32, _BOOL = tensor((), "i32"), tensor((), "i1")
@@ -75,10 +75,6 @@ def case(g: Growth) -> None:
     _keep_results(g, g.b.emit_all(hlo.CaseOp, index, types=wanted, regions=regions))
 
 
-def _i32(g: Growth, number: int) -> SSAValue:
-    return g.b.emit(hlo.ConstantOp, types=(_I32,), value=splat("i32", (), g.small("i32", number)))
-
-
 @step("while", hlo.WhileOp, weight=1.6, nests=True)
 def while_(g: Growth) -> None:
     """A counted loop of at most three turns, which another carried value may end: it carries, swaps, and captures."""
@@ -89,10 +85,10 @@ def while_(g: Growth) -> None:
     if choices.flag(0.3):
         carried.append(g.of_type(_BOOL))
     limit = choices.integer(0, 3)
-    bound = _i32(g, limit)
+    bound = g.index(limit)
     if choices.flag(0.3):
         bound = g.b.emit(hlo.MinimumOp, g.of_type(_I32), bound, types=(_I32,))
-    start = _i32(g, 0)
+    start = g.index(0)
     types = [_I32, *(tensor_of(v) for v in carried)]
     cond = Block(arg_types=types)
     with g.b.inside(cond):
@@ -109,7 +105,7 @@ def _loop_body(g: Growth, types: Sequence[Tensor]) -> Region:
     choices = g.choices
     body = Block(arg_types=types)
     with g.within(body):
-        counter = g.b.emit(hlo.AddOp, body.args[0], _i32(g, 1), types=(_I32,))
+        counter = g.b.emit(hlo.AddOp, body.args[0], g.index(1), types=(_I32,))
         passed: list[SSAValue] = list(body.args[1:])
         same = [i for i, v in enumerate(passed) if v.type is passed[0].type]
         order = choices.permutation(len(same)) if choices.flag(0.6) else list(range(len(same)))

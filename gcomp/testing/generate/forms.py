@@ -15,7 +15,7 @@ from gcomp.ir.elements import ElementsAttr
 from gcomp.ir.stablehlo.contraction import window_size
 from gcomp.ir.types import FLOATS, INTEGERS, dtype_text, shape_of, tensor, tensor_of, with_shape
 from gcomp.reference.values import edge_pool
-from gcomp.testing.generate.growth import Growth, splat
+from gcomp.testing.generate.growth import Growth
 from gcomp.testing.generate.operands import NUMBERS, ordinary, sizes_of, varying
 from gcomp.testing.generate.passes import seeks
 
@@ -133,28 +133,24 @@ def stack_in_nested_loops(g: Growth) -> None:
         inner = _loop(g, choices.integer(0, 2), row, lambda _, x: g.b.emit(
             choices.chosen((hlo.MaximumOp, hlo.MinimumOp)), x, outside, types=(row.type,)))  # fmt: skip
         part = g.b.emit(hlo.ReshapeOp, inner, types=(tensor((1, *shape), text),))
-        zeros = [_number(g, 0) for _ in shape]
+        zeros = [g.index(0) for _ in shape]
         changed = g.b.emit(hlo.DynamicUpdateSliceOp, carried, part, counter, *zeros, types=(carried.type,))
         return g.b.emit(hlo.MaximumOp, changed, carried, types=(carried.type,)) if choices.flag(0.3) else changed
 
     g.keep(_loop(g, turns, stack, written))
 
 
-def _number(g: Growth, number: int) -> SSAValue:
-    return g.b.emit(hlo.ConstantOp, types=(_I32,), value=splat("i32", (), g.small("i32", number)))
-
-
 def _loop(g: Growth, turns: int, start: SSAValue, turn: Callable[[SSAValue, SSAValue], SSAValue]) -> SSAValue:
     """So many turns over one carried value."""
     types = [_I32, tensor_of(start)]
     cond, body = Block(arg_types=types), Block(arg_types=types)
-    first, bound = _number(g, 0), _number(g, turns)
+    first, bound = g.index(0), g.index(turns)
     with g.b.inside(cond):
         g.b.emit_all(hlo.ReturnOp, g.b.emit(hlo.CompareOp, cond.args[0], bound, types=(_BOOL,),
                                             comparison_direction="LT"), types=())  # fmt: skip
     with g.within(body):
         after = turn(body.args[0], body.args[1])
-        counter = g.b.emit(hlo.AddOp, body.args[0], _number(g, 1), types=(_I32,))
+        counter = g.b.emit(hlo.AddOp, body.args[0], g.index(1), types=(_I32,))
         g.b.emit_all(hlo.ReturnOp, counter, after, types=())
     return g.b.emit_all(hlo.WhileOp, first, start, types=types, regions=(Region(cond), Region(body)))[1]
 

@@ -383,6 +383,12 @@ class Growth:
         array = np.array(shape, np.int64)
         return self.b.emit(hlo.ConstantOp, types=(tensor(array.shape, "i64"),), value=ElementsAttr.of(array))
 
+    def index(self, number: int) -> SSAValue:
+        """A number as a constant of i32."""
+        return self.b.emit(
+            hlo.ConstantOp, types=(tensor((), "i32"),), value=splat("i32", (), self.small("i32", number))
+        )
+
     def small(self, text: str, number: int) -> bytes:
         """The bytes of a small number."""
         return np.asarray(number).astype(dtype_of(text)).tobytes()

@@ -12,16 +12,12 @@ from gcomp.ir.types import FLOATS, INTEGERS, dtype_text, rank_of, shape_of, tens
 from gcomp.passes.base import Pass, PassContext
 from gcomp.passes.registry import parse_pipeline
 from gcomp.testing.generate.choices import Choices
-from gcomp.testing.generate.growth import STEPS, Growth, splat
+from gcomp.testing.generate.growth import STEPS, Growth
 from gcomp.testing.generate.passes import finishes, seeks
 from gcomp.testing.generate.program import donate_inputs
 from gcomp.testing.generate.regions import comparator
 
 _I32, _BOOL = tensor((), "i32"), tensor((), "i1")
-
-
-def _i32(g: Growth, number: int) -> SSAValue:
-    return g.b.emit(hlo.ConstantOp, types=(_I32,), value=splat("i32", (), g.small("i32", number)))
 
 
 @seeks("plan-memory", weight=2)
@@ -38,12 +34,12 @@ def changed_in_a_loop(g: Growth) -> None:
     carried = [g.b.emit(hlo.MaximumOp, x, x), g.like(x)][: choices.integer(1, 2)]
     types = [_I32, *(tensor_of(v) for v in carried)]
     cond, body = Block(arg_types=types), Block(arg_types=types)
-    start, bound = _i32(g, 0), _i32(g, 2)
+    start, bound = g.index(0), g.index(2)
     with g.b.inside(cond):
         g.b.emit_all(hlo.ReturnOp, g.b.emit(hlo.CompareOp, cond.args[0], bound, types=(_BOOL,),
                                             comparison_direction="LT"), types=())  # fmt: skip
     with g.within(body):
-        counter = g.b.emit(hlo.AddOp, body.args[0], _i32(g, 1), types=(_I32,))
+        counter = g.b.emit(hlo.AddOp, body.args[0], g.index(1), types=(_I32,))
         after = [_change_value(g, v) for v in body.args[1:]]
         if choices.flag(0.3):
             after.reverse()
@@ -140,7 +136,7 @@ def _change_value(g: Growth, x: SSAValue) -> SSAValue:
     )
     if way == 2:
         part = g.b.emit(hlo.MaximumOp, part, part)
-    at = [_i32(g, 1), *(_i32(g, 0) for _ in shape[1:])]
+    at = [g.index(1), *(g.index(0) for _ in shape[1:])]
     return g.emit(hlo.DynamicUpdateSliceOp, x, part, *at, types=(x.type,))
 
 

@@ -27,6 +27,7 @@ from gcomp.ir.program import Program
 from gcomp.ir.types import (
     dtype_text,
     is_tensor,
+    retype,
     shape_of,
     static_shape,
     tensor,
@@ -38,7 +39,6 @@ from gcomp.reference.values import edge_pool, small_pool
 from gcomp.testing.generate.choices import Choices
 from gcomp.testing.generate.elementwise import BINARY, EXACT_UNARY, FUNCTIONS
 from gcomp.testing.near.attributes import alter, elements
-from gcomp.testing.near.types import retype
 from gcomp.testing.reduce.signature import add_input, fresh_name, set_outputs
 
 

@@ -20,7 +20,17 @@ from gcomp.ir.elements import ElementsAttr
 from gcomp.ir.native import WeightOp
 from gcomp.ir.op import GraphOp
 from gcomp.ir.program import Program
-from gcomp.ir.types import dtype_text, element_of, is_tensor, rank_of, shape_of, static_shape, with_element, with_shape
+from gcomp.ir.types import (
+    dtype_text,
+    element_of,
+    is_tensor,
+    rank_of,
+    retype,
+    shape_of,
+    static_shape,
+    with_element,
+    with_shape,
+)
 from gcomp.testing.near.sites import callee
 from gcomp.testing.reduce.sizes import dot_shape
 
@@ -28,11 +38,6 @@ Array = np.ndarray[Any, Any]
 
 MOST_ELEMENTS = 1 << 22
 """Elements of data that are made for another shape, at most: sizes of near misses are what programs say somewhere."""
-
-
-def retype(value: SSAValue, type: Attribute) -> None:
-    """Give a value another type."""
-    object.__setattr__(value, "_type", type)
 
 
 def settle(program: Program) -> None:

@@ -17,7 +17,7 @@ from gcomp.ir.kernel import outermost
 from gcomp.ir.program import Program
 from gcomp.ir.stablehlo.elementwise import UnaryOp
 from gcomp.ir.structures import DotDimensions
-from gcomp.ir.types import element_of, is_tensor, shape_of, static_shape, tensor_of, with_shape
+from gcomp.ir.types import element_of, is_tensor, retype, shape_of, static_shape, tensor_of, with_shape
 from gcomp.testing.reduce.reducer import Edit
 from gcomp.testing.reduce.signature import add_input, drop_inputs, fresh_name, set_outputs
 from gcomp.testing.reduce.sizes import dot_shape
@@ -295,7 +295,7 @@ def _square(program: Program, index: int, side: int) -> bool:
     op.operands[1 - side] = op.operands[side]
     same = DotDimensions(batching, batching, contracting, contracting)
     op.properties["dot_dimension_numbers"] = encode("dot_dimension_numbers", same)
-    object.__setattr__(op.result, "_type", with_shape(op.result, dot_shape(op)))
+    retype(op.result, with_shape(op.result, dot_shape(op)))
     program.main.update_function_type()
     return True
 
@@ -315,7 +315,7 @@ def _move_before(program: Program, op: Operation) -> bool:
     shape, inner = shape_of(result), tensor_of(source.operands[0])
     new = add_input(program, with_shape(inner, shape), fresh_name(program, "m"))
     made = source.clone({source.operands[0]: new})
-    object.__setattr__(made.results[0], "_type", result.type)
+    retype(made.results[0], result.type)
     Rewriter.insert_op(made, InsertPoint.before(op))
     result.replace_all_uses_with(made.results[0])
     Rewriter.erase_op(op)

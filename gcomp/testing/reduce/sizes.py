@@ -24,7 +24,7 @@ from gcomp.ir.op import GraphOp
 from gcomp.ir.program import Program
 from gcomp.ir.stablehlo.elementwise import BinaryOp, UnaryOp
 from gcomp.ir.structures import DotDimensions
-from gcomp.ir.types import is_tensor, rank_of, shape_of, static_shape, with_shape
+from gcomp.ir.types import is_tensor, rank_of, retype, shape_of, static_shape, with_shape
 from gcomp.testing.reduce.reducer import Edit
 
 Mapped = dict[int, int]
@@ -100,7 +100,7 @@ def _axes_to_one(*places: _Place) -> Edit:
 def _shrunk_along(program: Program, axes: Mapping[SSAValue, Sequence[int]], given: Sequence[SSAValue]) -> bool:
     original = program.clone()
     for value, ones in axes.items():
-        _retype(value, with_shape(value, [1 if i in ones else s for i, s in enumerate(shape_of(value))]))
+        retype(value, with_shape(value, [1 if i in ones else s for i, s in enumerate(shape_of(value))]))
     try:
         _rewrite(program, original, {}, local=True, given=list(given))
     except _Follows:
@@ -151,7 +151,7 @@ def _rewrite(program: Program, original: Program, mapping: Mapped, local: bool, 
     declared = dict(zip(new, old, strict=True))
     for value, type in declared.items():
         if value not in given:
-            _retype(value, _map_type(type, mapping))
+            retype(value, _map_type(type, mapping))
     weights: dict[str, str] = {}
     for op in list(program.ops()):
         if isinstance(op, hlo.ConstantOp):
@@ -164,10 +164,6 @@ def _rewrite(program: Program, original: Program, mapping: Mapped, local: bool, 
             _infer(op, declared, mapping, local)
     for function in program.functions():
         function.update_function_type()
-
-
-def _retype(value: SSAValue, type: Attribute) -> None:
-    object.__setattr__(value, "_type", type)
 
 
 def _map_type(type: Attribute, mapping: Mapped) -> Attribute:
@@ -208,7 +204,7 @@ def to_scalars(program: Program) -> bool:
     if any(static_shape(v) is None or math.prod(shape_of(v)) != 1 for v in values) or not any(map(rank_of, values)):
         return False
     for value in values:
-        _retype(value, with_shape(value, ()))
+        retype(value, with_shape(value, ()))
     for op in ops:
         if isinstance(op, hlo.ConstantOp):
             op.properties["value"] = _elements(op.elements_attr.array().reshape(()), ())
@@ -283,7 +279,7 @@ def _follow_operand(op: GraphOp, declared: Mapping[SSAValue, Attribute]) -> None
                 shape[target] = new
     elif tuple(shape) == before:
         shape = list(now)
-    _retype(result, with_shape(result, shape))
+    retype(result, with_shape(result, shape))
 
 
 def _settle(value: SSAValue, inferred: Attribute, declared: Mapping[SSAValue, Attribute], local: bool) -> None:
@@ -294,7 +290,7 @@ def _settle(value: SSAValue, inferred: Attribute, declared: Mapping[SSAValue, At
             follows = isinstance(old, int) and isinstance(size, int) and now != size and old != 1
             if follows and (not local or size == 0):
                 raise _Follows(cast(int, old), cast(int, size))
-    _retype(value, inferred)
+    retype(value, inferred)
 
 
 def _infer_reshape(op: hlo.ReshapeOp, declared: Mapping[SSAValue, Attribute], mapping: Mapped, local: bool) -> None:
@@ -309,6 +305,6 @@ def _infer_reshape(op: hlo.ReshapeOp, declared: Mapping[SSAValue, Attribute], ma
         if rest and total % rest == 0 and old[i] > 1:
             if not local:
                 raise _Follows(old[i], total // rest)
-            _retype(op.result, with_shape(op.result, [total // rest if j == i else s for j, s in enumerate(shape)]))
+            retype(op.result, with_shape(op.result, [total // rest if j == i else s for j, s in enumerate(shape)]))
             return
     raise ValueError("the elements do not fit")

@@ -17,7 +17,7 @@ from gcomp.ir.elements import ElementsAttr
 from gcomp.ir.native import WeightOp
 from gcomp.ir.op import GraphOp
 from gcomp.ir.program import Program
-from gcomp.ir.types import dtype_text, element_type, is_tensor, shape_of, static_shape, tensor, tensor_of
+from gcomp.ir.types import dtype_text, element_type, is_tensor, retype, shape_of, static_shape, tensor, tensor_of
 from gcomp.reference.interpreter import evaluate_op
 from gcomp.testing.reduce.reducer import Edit
 
@@ -158,19 +158,19 @@ def simpler_types(program: Program) -> list[Edit]:
     edits: list[Edit] = []
     for text in sorted(found):
         if is_float(text) and text != "f32":
-            edits.append(lambda p, t=text: retype(p, t, "f32"))
+            edits.append(lambda p, t=text: _replace_element(p, t, "f32"))
         elif is_integer(text) and text not in ("i1", "i32"):
-            edits.append(lambda p, t=text: retype(p, t, "i32"))
+            edits.append(lambda p, t=text: _replace_element(p, t, "i32"))
         elif is_complex(text) and text != "complex<f32>":
-            edits.append(lambda p, t=text: retype(p, t, "complex<f32>"))
+            edits.append(lambda p, t=text: _replace_element(p, t, "complex<f32>"))
     return edits
 
 
-def retype(program: Program, old: str, new: str) -> bool:
+def _replace_element(program: Program, old: str, new: str) -> bool:
     """Replace an element type everywhere, in place."""
     for op in list(program.ops()):
         for value in (*op.results, *(a for r in op.regions for b in r.blocks for a in b.args)):
-            object.__setattr__(value, "_type", _retype(value.type, old, new))
+            retype(value, _retype(value.type, old, new))
         if isinstance(op, hlo.ConstantOp) and dtype_text(op.elements_attr.type) == old:
             with np.errstate(all="ignore"):
                 array = op.elements_attr.array().astype(dtype_of(new))

@@ -229,16 +229,8 @@ def _fold_identity(ctx: NodeContext, arrays: Sequence[Array]) -> Any:
     return arrays[0]
 
 
-def total_of(sizes: Sequence[Size]) -> Size:
-    """The sum of sizes."""
-    result: Size = 0
-    for size in sizes:
-        result = result + size
-    return result
-
-
 _REDUCTIONS: dict[str, Callable[[NodeContext, Sequence[Size]], Size]] = {
-    "ReduceSum": lambda ctx, sizes: total_of(sizes),
+    "ReduceSum": lambda ctx, sizes: sum(sizes),
     "ReduceProd": lambda ctx, sizes: dims.product(sizes),
     "ReduceMin": lambda ctx, sizes: _extremum(ctx.lesser, sizes),
     "ReduceMax": lambda ctx, sizes: _extremum(ctx.greater, sizes),

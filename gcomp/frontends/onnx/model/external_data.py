@@ -16,7 +16,6 @@ from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar, Token
 from pathlib import PurePosixPath
-from types import TracebackType
 
 from gcomp.errors import GcompError, InvalidModelError, UsageError
 
@@ -93,12 +92,7 @@ class ModelFolder:
     def __enter__(self) -> ModelFolder:
         return self
 
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def _map(self, location: str, where: str) -> memoryview:

@@ -55,14 +55,14 @@ def _unary(op: type[GraphOp]) -> Callable[[NodeContext], Results]:
     return lambda ctx: [ctx.b.emit(op, ctx[0])]
 
 
-def _binary(op: type[GraphOp]) -> Callable[[NodeContext], Results]:
+def binary(op: type[GraphOp]) -> Callable[[NodeContext], Results]:
     return lambda ctx: [ctx.b.binary(op, ctx[0], ctx[1])]
 
 
 for _name, _op in UNARY.items():
     add(_name, _unary(_op))
 for _name, _op in BINARY.items():
-    add(_name, _binary(_op), since=7)
+    add(_name, binary(_op), since=7)
 
 
 @imports("Abs")

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from gcomp.frontends.onnx.engine.context import NodeContext
 from gcomp.frontends.onnx.engine.registry import Results, add, imports
+from gcomp.frontends.onnx.operators.elementwise import binary
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.op import GraphOp
 
@@ -24,14 +25,10 @@ def _comparison(direction: str) -> Callable[[NodeContext], Results]:
     return lambda ctx: [ctx.b.compare(ctx[0], ctx[1], direction)]
 
 
-def _binary(op: type[GraphOp]) -> Callable[[NodeContext], Results]:
-    return lambda ctx: [ctx.b.binary(op, ctx[0], ctx[1])]
-
-
 for _name, _direction in _COMPARISONS.items():
     add(_name, _comparison(_direction), since=7)
 for _name, _op in _LOGIC.items():
-    add(_name, _binary(_op), since=7)
+    add(_name, binary(_op), since=7)
 
 
 @imports("Not", "BitwiseNot")

@@ -136,22 +136,14 @@ def arg_extremum(b: Builder, x: SSAValue, axis: int, *, largest: bool, last: boo
         tie = b.compare(other, value, "EQ")
         if is_float(text):
             nan, other_nan = b.compare(value, value, "NE"), b.compare(other, other, "NE")
-            better = _or(b, better, _and(b, other_nan, b.emit(hlo.NotOp, nan)))
-            tie = _or(b, tie, _and(b, nan, other_nan))
-        chosen = _or(b, better, _and(b, tie, b.compare(there, at, "GT" if last else "LT")))
+            better = b.emit(hlo.OrOp, better, b.emit(hlo.AndOp, other_nan, b.emit(hlo.NotOp, nan)))
+            tie = b.emit(hlo.OrOp, tie, b.emit(hlo.AndOp, nan, other_nan))
+        chosen = b.emit(hlo.OrOp, better, b.emit(hlo.AndOp, tie, b.compare(there, at, "GT" if last else "LT")))
         return [b.select(chosen, other, value), b.select(chosen, there, at)]
 
     scalars = [tensor((), element_of(x)), tensor((), "i64")] * 2
     region = b.region(scalars, body)
     return b.emit_all(hlo.ReduceOp, x, positions, start, nowhere, regions=(region,), dimensions=[axis])[1]
-
-
-def _or(b: Builder, x: SSAValue, y: SSAValue) -> SSAValue:
-    return b.emit(hlo.OrOp, x, y)
-
-
-def _and(b: Builder, x: SSAValue, y: SSAValue) -> SSAValue:
-    return b.emit(hlo.AndOp, x, y)
 
 
 @imports("CumSum", "CumProd")
