@@ -16,14 +16,14 @@ from gcomp.lowering.signatures import check_entry, host_step, match_donations, p
 from gcomp.lowering.xla.export import export
 from gcomp.lowering.xla.meshes import (
     carry_weights,
-    clamp_updates,
     constrain,
     keep_nan,
+    make_empty,
     mesh_of_program,
     refuse_narrow,
-    widen_indices,
 )
 from gcomp.lowering.xla.options import options_for
+from gcomp.lowering.xla.partitioner import suit_partitioner
 from gcomp.lowering.xla.segments import Part, cut
 from gcomp.lowering.xla.survey import survey
 from gcomp.runtime.plan import DeviceSegment, HostStep, Plan, Step, Value
@@ -43,8 +43,8 @@ def lower(program: Program, target: str = "xla:cpu", options: dict[str, Json] | 
         constrain(program)
         refuse_narrow(program)
         keep_nan(program)
-        clamp_updates(program)
-        widen_indices(program)
+        suit_partitioner(program)
+        make_empty(program)
         carry_weights(program)
     steps = cut(program)
     if mesh and len(steps) > 1:

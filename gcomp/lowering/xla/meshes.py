@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from gcomp.dtypes import bit_width, dtype_of
+from gcomp.dtypes import dtype_of
 from gcomp.errors import UnsupportedError
 from gcomp.ir import sdy
 from gcomp.ir import stablehlo as hlo
@@ -20,7 +22,6 @@ from gcomp.ir.types import dtype_text, element_of, is_tensor, rank_of, shape_of,
 from gcomp.runtime.plan import MeshAxis
 from gcomp.sharding import Sharding
 
-_INDEX_BITS = 32
 _SCOPES = (FuncOp, hlo.IfOp, hlo.CaseOp, hlo.WhileOp, sdy.ManualComputationOp)
 """Ops whose regions hold values that may lie anywhere; bodies of folds are said by what they apply."""
 
@@ -105,30 +106,20 @@ def _turned(b: Builder, keys: SSAValue) -> SSAValue:
     return b.emit(hlo.XorOp, keys, b.emit(hlo.AndOp, sign, b.full_like(keys, end.max)))
 
 
-def clamp_updates(program: Program) -> None:
-    """Clamp where updates begin: XLA's partitioner leaves updates out that begin outside, and the whole op moves in."""
-    for op in list(program.ops()):
-        if not isinstance(op, hlo.DynamicUpdateSliceOp):
+def make_empty(program: Program) -> None:
+    """Let manual computations make operands without elements: XLA folds these away, and finds no operand then
+    ("expected at least one operand ... to be produced by a GlobalToLocalShape")."""
+    for op in [op for op in program.ops() if isinstance(op, sdy.ManualComputationOp)]:
+        empty = [i for i, value in enumerate(op.operands) if is_tensor(value.type) and 0 in shape_of(value)]
+        if not empty:
             continue
-        b = Builder(program, InsertPoint.before(op))
-        sizes = zip(shape_of(op.operands[0]), shape_of(op.operands[1]), strict=True)
-        for k, (whole, part) in enumerate(sizes, start=2):
-            start = b.convert(op.operands[k], "i64")
-            last = b.convert(b.dim(whole - part), "i64")
-            op.operands[k] = b.maximum(b.minimum(start, last), b.constant(0, "i64"))
-
-
-def widen_indices(program: Program) -> None:
-    """Let lookups and updates take indices of 32 bits where they are narrower: XLA's partitioner ends the process
-    otherwise ("Unsupported indices type")."""
-    for op in list(program.ops()):
-        if not isinstance(op, hlo.GatherOp | hlo.ScatterOp):
-            continue
-        at = 1 if isinstance(op, hlo.GatherOp) else len(op.inputs)
-        text = dtype_text(op.operands[at].type)
-        if bit_width(text) < _INDEX_BITS:
-            b = Builder(program, InsertPoint.before(op))
-            op.operands[at] = b.convert(op.operands[at], "ui32" if text.startswith("ui") else "i32")
+        b = Builder(program, InsertPoint.at_start(op.block))
+        for i in reversed(empty):
+            argument = op.block.args[i]
+            argument.replace_all_uses_with(b.full(shape_of(argument), 0, element_of(argument)))
+            op.block.erase_arg(argument)
+        kept = [i for i in range(len(op.operands)) if i not in empty]
+        _remake(program, op, [op.operands[i] for i in kept], [op.inner[i] for i in kept])
 
 
 def carry_weights(program: Program) -> None:
@@ -157,11 +148,16 @@ def _carry(program: Program, op: sdy.ManualComputationOp, reads: dict[str, list[
             read.result.replace_all_uses_with(argument)
             Rewriter.erase_op(read)
     uncut = [Sharding.open(mesh, rank_of(value)).closed() for value in given]
-    made = sdy.ManualComputationOp.along(
-        op.axes, [*op.operands, *given], [*op.inner, *uncut], op.outer, op.detach_region(0), op.result_types
-    )
+    _remake(program, op, [*op.operands, *given], [*op.inner, *uncut])
+
+
+def _remake(
+    program: Program, op: sdy.ManualComputationOp, operands: Sequence[SSAValue], inner: Sequence[Sharding]
+) -> None:
+    """Put a computation of other operands, which its body has arguments for, in the place of one."""
+    made = sdy.ManualComputationOp.along(op.axes, operands, inner, op.outer, op.detach_region(0), op.result_types)
     made.attributes.update(op.attributes)
-    b.insert(made)
+    Builder(program, InsertPoint.before(op)).insert(made)
     for old, new in zip(op.results, made.results, strict=True):
         old.replace_all_uses_with(new)
     Rewriter.erase_op(op)

@@ -36,8 +36,8 @@ _FLAG = "--xla_force_host_platform_device_count"
 _LOCKSTEP = ("partition", "propagate-shardings,partition") * 3
 _WAYS = (*_LOCKSTEP, "xla", *_LOCKSTEP, "partition; xla")
 """What programs go through, in turn: passes, and XLA, which takes ten times as long."""
-_DEFECTS = ("hlo verifier", "GlobalToLocalShape")
-"""What XLA says of programs that its own partitioner makes wrong, of dimensions of size 1 or 0."""
+_BY_XLA = "XLA does not support"
+"""What gcomp's error says where XLA, and not gcomp, does not take a program: it was to be written otherwise."""
 COLLECTIVES = ("all_gather", "all_reduce", "all_to_all", "collective_permute", "reduce_scatter")
 
 
@@ -92,12 +92,10 @@ class OnMesh(ProgramDoor):
 
     def _by_xla(self, program: Program, steps: Sequence[Pass], inputs: Sequence[Array]) -> Wrong | None:
         failure = self._devices[bool(steps)].failure(program, inputs)
-        if failure is None or failure.allowed:
+        if failure is not None and failure.kind == "unsupported" and _BY_XLA not in failure.message:
+            raise UnsupportedError(failure.message.partition("\n")[0].removeprefix("UnsupportedError: "))
+        if failure is None or failure.kind == "deviation":
             return None
-        if failure.kind == "refused" and any(text in failure.message for text in _DEFECTS):
-            raise UnsupportedError("XLA does not take the program", why="XLA's partitioner writes what XLA refuses")
-        if failure.kind == "unsupported":
-            raise UnsupportedError("XLA does not take the program", why=failure.message.partition("\n")[0])
         return Wrong(f"xla {failure.kind}", str(failure), failure.fingerprint()[1])
 
 

@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 
 from gcomp.dtypes import dtype_of
+from gcomp.errors import UnsupportedError
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.program import Program
+from gcomp.lowering.xla.lower import lower
 from gcomp.partitioning.exchange import Exchange
 from gcomp.partitioning.local import Local
 from gcomp.testing.fuzz.coverage import Coverage
@@ -159,7 +161,109 @@ func.func @main(%x: tensor<4x2xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a"},
 
 def test_narrow_indices_are_widened_for_xla() -> None:
     """XLA's partitioner ends the process for indices of 16 bits."""
-    from gcomp.lowering.xla.lower import lower
-
     text = next(iter(lower(Program.parse(NARROW)).texts.values()))
     assert "tensor<3x1xi32>" in text and hlo.ConvertOp.name in text
+
+
+CUT_WRONGLY = {
+    "groups of features under a kernel of one element": (
+        """(%x: tensor<2x8x4xf32>, %w: tensor<8x2x1xf32>)
+            -> (tensor<2x8x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"a"}, {}]>}) {
+        %0 = stablehlo.convolution(%x, %w) dim_numbers = [b, f, 0]x[o, i, 0]->[b, f, 0], window = {}
+            {batch_group_count = 1 : i64, feature_group_count = 4 : i64}
+            : (tensor<2x8x4xf32>, tensor<8x2x1xf32>) -> tensor<2x8x4xf32>
+        return %0 : tensor<2x8x4xf32>""",
+        ((2, 8, 4), (8, 2, 1)),
+    ),
+    "groups of a batch": (
+        """(%x: tensor<2x2xf32>) -> tensor<1x2xf32> {
+        %0 = stablehlo.convolution(%x, %x) dim_numbers = [b, f]x[i, o]->[b, f], window = {}
+            {batch_group_count = 2 : i64, feature_group_count = 1 : i64,
+             sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{}, {"a"}]>]>}
+            : (tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<1x2xf32>
+        return %0 : tensor<1x2xf32>""",
+        ((2, 2),),
+    ),
+    "padding between, and less at an end": (
+        """(%x: tensor<2xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a"}]>}, %z: tensor<f32>) -> tensor<3xf32> {
+        %0 = stablehlo.pad %x, %z, low = [-1], high = [0], interior = [2]
+            : (tensor<2xf32>, tensor<f32>) -> tensor<3xf32>
+        return %0 : tensor<3xf32>""",
+        ((2,), ()),
+    ),
+    "windows over such padding": (
+        """(%x: tensor<4xf32>, %z: tensor<f32>)
+            -> (tensor<2xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a"}]>}) {
+        %0 = "stablehlo.reduce_window"(%x, %z) <{window_dimensions = array<i64: 3>, base_dilations = array<i64: 2>,
+            window_dilations = array<i64: 2>, padding = dense<[[-1, 0]]> : tensor<1x2xi64>}> ({
+        ^bb0(%l: tensor<f32>, %r: tensor<f32>):
+          %s = stablehlo.add %l, %r : tensor<f32>
+          stablehlo.return %s : tensor<f32>
+        }) : (tensor<4xf32>, tensor<f32>) -> tensor<2xf32>
+        return %0 : tensor<2xf32>""",
+        ((4,), ()),
+    ),
+    "a Fourier transform of rows that are gathered": (
+        """(%x: tensor<3x4x6xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"a"}, {}]>})
+            -> (tensor<3x4x4xcomplex<f32>> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}, {}]>}) {
+        %0 = stablehlo.fft %x, type = RFFT, length = [6] : (tensor<3x4x6xf32>) -> tensor<3x4x4xcomplex<f32>>
+        %1 = sdy.sharding_constraint %0 <@mesh, [{}, {"a"}, {}]> : tensor<3x4x4xcomplex<f32>>
+        return %1 : tensor<3x4x4xcomplex<f32>>""",
+        ((3, 4, 6),),
+    ),
+    "a fold that no collective has": (
+        """(%x: tensor<4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a"}]>}, %z: tensor<f32>) -> tensor<f32> {
+        %0 = stablehlo.reduce(%x init: %z) across dimensions = [0] : (tensor<4xf32>, tensor<f32>) -> tensor<f32>
+          reducer(%l: tensor<f32>, %r: tensor<f32>) {
+          stablehlo.return %l : tensor<f32>
+        }
+        return %0 : tensor<f32>""",
+        ((4,), ()),
+    ),
+    "a computation of nothing": (
+        """(%x: tensor<0x2xf32>) -> tensor<4xf32> {
+        %0 = sdy.manual_computation(%x) in_shardings=[<@mesh, [{}, {}]>] out_shardings=[<@mesh, [{"a"}]>]
+            manual_axes={"a"} (%p: tensor<0x2xf32>) {
+          %z = stablehlo.constant dense<1.0> : tensor<f32>
+          %1 = stablehlo.reduce(%p init: %z) applies stablehlo.add across dimensions = [0]
+              : (tensor<0x2xf32>, tensor<f32>) -> tensor<2xf32>
+          sdy.return %1 : tensor<2xf32>
+        } : (tensor<0x2xf32>) -> tensor<4xf32>
+        return %0 : tensor<4xf32>""",
+        ((0, 2),),
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CUT_WRONGLY)
+def test_what_the_partitioner_of_xla_cuts_wrongly(name: str) -> None:
+    """See upstream_bugs.md: it ends the process, refuses, or computes something else."""
+    body, shapes = CUT_WRONGLY[name]
+    program = Program.parse(f'sdy.mesh @mesh = <["a"=2]>\nfunc.func @main{body}\n}}')
+    rng = np.random.default_rng(0)
+    inputs = [np.asarray(rng.integers(-3, 4, shape), np.float32) for shape in shapes]
+    assert OnMesh()._by_xla(program, [], inputs) is None  # pyright: ignore
+
+
+@pytest.mark.slow
+def test_slices_that_begin_outside_move_in() -> None:
+    program = Program.parse("""sdy.mesh @mesh = <["a"=3, "b"=2]>
+    func.func @main(%x: tensor<6x6xi32> {sdy.sharding = #sdy.sharding<@mesh, [{"b"}, {"a"}]>}, %i: tensor<i32>)
+        -> (tensor<2x6xi32> {sdy.sharding = #sdy.sharding<@mesh, [{"b"}, {"a"}]>}) {
+      %0 = stablehlo.dynamic_slice %x, %i, %i, sizes = [2, 6]
+        : (tensor<6x6xi32>, tensor<i32>, tensor<i32>) -> tensor<2x6xi32>
+      return %0 : tensor<2x6xi32>
+    }""")
+    x = np.arange(36, dtype=np.int32).reshape(6, 6)
+    assert OnMesh()._by_xla(program, [], [x, np.int32(8)]) is None  # pyright: ignore
+
+
+def test_what_is_not_taken_says_so() -> None:
+    """Neither gcomp's refusals nor XLA's count as right."""
+    program = Program.parse("""sdy.mesh @mesh = <["a"=2]>
+    func.func @main(%x: tensor<4xui2> {sdy.sharding = #sdy.sharding<@mesh, [{"a"}]>}) -> tensor<4xui2> {
+      return %x : tensor<4xui2>
+    }""")
+    with pytest.raises(UnsupportedError, match="2 bits"):
+        lower(program)

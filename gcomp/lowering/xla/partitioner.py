@@ -1,0 +1,214 @@
+"""Ops that XLA's partitioner gets in other words, or with some dimensions whole: see docs/guides/upstream_bugs.md."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from math import prod
+from typing import Any, cast
+
+import numpy as np
+from xdsl.ir import Operation, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from gcomp.dims import Size
+from gcomp.dtypes import bit_width
+from gcomp.ir import sdy
+from gcomp.ir import stablehlo as hlo
+from gcomp.ir.attributes import sizes_of
+from gcomp.ir.builder import Builder
+from gcomp.ir.program import Program
+from gcomp.ir.types import dtype_text, rank_of, shape_of
+from gcomp.sharding import DimensionSharding, Sharding
+
+Array = np.ndarray[Any, Any]
+_INDEX_BITS = 32
+Held = dict[int, Iterable[int]]
+"""Operand, or a result after these, by its number -> the dimensions of which each device needs all."""
+
+
+def suit_partitioner(program: Program) -> None:
+    """Write a program for several devices as XLA's partitioner gets it right."""
+    hold_whole(program)
+    for step in (clamp_starts, widen_indices, crop_after_padding, pin_transforms):
+        step(program)
+
+
+def clamp_starts(program: Program) -> None:
+    """Clamp where slices and updates begin: XLA's partitioner takes what begins outside as it is, where the dimension
+    is cut, and the whole op moves in."""
+    for op in list(program.ops()):
+        if isinstance(op, hlo.DynamicUpdateSliceOp):
+            first, taken = 2, shape_of(op.operands[1])
+        elif isinstance(op, hlo.DynamicSliceOp):
+            first, taken = 1, shape_of(op.results[0])
+        else:
+            continue
+        b = Builder(program, InsertPoint.before(op))
+        sizes = zip(shape_of(op.operands[0]), taken, strict=True)
+        for k, (whole, part) in enumerate(sizes, start=first):
+            start = b.convert(op.operands[k], "i64")
+            last = b.convert(b.dim(whole - part), "i64")
+            op.operands[k] = b.maximum(b.minimum(start, last), b.constant(0, "i64"))
+
+
+def widen_indices(program: Program) -> None:
+    """Let lookups and updates take indices of 32 bits where they are narrower: XLA's partitioner ends the process
+    otherwise ("Unsupported indices type")."""
+    for op in list(program.ops()):
+        if not isinstance(op, hlo.GatherOp | hlo.ScatterOp):
+            continue
+        at = 1 if isinstance(op, hlo.GatherOp) else len(op.inputs)
+        text = dtype_text(op.operands[at].type)
+        if bit_width(text) < _INDEX_BITS:
+            b = Builder(program, InsertPoint.before(op))
+            op.operands[at] = b.convert(op.operands[at], "ui32" if text.startswith("ui") else "i32")
+
+
+def crop_after_padding(program: Program) -> None:
+    """Let padding that spreads elements apart and takes some away do one after the other: XLA's partitioner ends the
+    process over both at once (`get_first_valid_element_offset_on_dilated_shard`)."""
+    for op in list(program.ops()):
+        if not isinstance(op, hlo.PadOp) or not any(op.value("interior_padding")):
+            continue
+        edges = [sizes_of(op.edge_padding_low), sizes_of(op.edge_padding_high)]
+        if not any(isinstance(n, int) and n < 0 for n in (*edges[0], *edges[1])):
+            continue
+        b = Builder(program, InsertPoint.before(op))
+        more = [[max(n, 0) if isinstance(n, int) else n for n in sizes] for sizes in edges]
+        wide = b.pad(op.operand, op.padding_value, more[0], more[1], op.value("interior_padding"))
+        starts = [-n if isinstance(n, int) and n < 0 else 0 for n in edges[0]]
+        made = b.slice(wide, starts, [at + n for at, n in zip(starts, shape_of(op.result), strict=True)])
+        op.result.replace_all_uses_with(made)
+        Rewriter.erase_op(op)
+
+
+def pin_transforms(program: Program) -> None:
+    """Let what Fourier transforms take and give be a row of elements behind a barrier: collectives along a dimension
+    want other orders of elements, and XLA hands these on to transforms, which it then refuses to run (`fft_thunk`)."""
+    for op in [op for op in program.ops() if isinstance(op, hlo.FftOp)]:
+        before, after = Builder(program, InsertPoint.before(op)), Builder(program, InsertPoint.after(op))
+        op.operands[0] = _pinned(before, op.operand)
+        uses = [*op.result.uses]
+        pinned = _pinned(after, op.result)
+        for use in uses:
+            use.operation.operands[use.index] = pinned
+
+
+def _pinned(b: Builder, value: SSAValue) -> SSAValue:
+    row = b.reshape(value, [prod(shape_of(value), start=cast(Size, 1))])
+    return b.reshape(b.emit(hlo.OptimizationBarrierOp, row), shape_of(value))
+
+
+# ---- dimensions that lie whole --------------------------------------------------------------------------------------
+
+
+def hold_whole(program: Program) -> None:
+    """Hold those dimensions whole on each device that XLA's partitioner cuts wrongly."""
+    meshes = sdy.meshes_of(program.module)
+    if not meshes:
+        return
+    name, mesh = next(iter(meshes.items()))
+    for op in list(program.ops()):
+        row = _HELD.get(type(op))
+        if row is None or _is_local(op, mesh.names):
+            continue
+        for number, dims in row(op).items():
+            _hold(program, name, op, number, frozenset(dims))
+
+
+def _is_local(op: Operation, axes: Iterable[str]) -> bool:
+    """Whether an op is of one device: in a computation along all axes."""
+    around, manual = op.parent_op(), set[str]()
+    while around is not None:
+        manual |= {*around.axes} if isinstance(around, sdy.ManualComputationOp) else set()
+        around = around.parent_op()
+    return {*axes} <= manual
+
+
+def _hold(program: Program, mesh: str, op: Operation, number: int, dims: frozenset[int]) -> None:
+    is_operand = number < len(op.operands)
+    value: SSAValue = op.operands[number] if is_operand else op.results[number - len(op.operands)]
+    if not dims:
+        return
+    said = Sharding(mesh, tuple(DimensionSharding(is_closed=d in dims) for d in range(rank_of(value))))
+    b = Builder(program, InsertPoint.before(op) if is_operand else InsertPoint.after(op))
+    uses = [] if is_operand else [*value.uses]
+    held = b.emit(sdy.ShardingConstraintOp, value, sharding=sdy.ShardingAttr(said))
+    if is_operand:
+        op.operands[number] = held
+    for use in uses:
+        use.operation.operands[use.index] = held
+
+
+def _convolved(op: hlo.ConvolutionOp) -> Held:
+    """Groups of a batch, and groups of features under kernels of one element, which XLA takes for products; images that
+    are spread apart and cropped."""
+    n = op.dimensions
+    cropped = _cropped(op.value("lhs_dilation"), op.value("padding"))
+    grouped = _grouped(op)
+    spatial = {
+        0: [n.input_spatial_dimensions[k] for k in cropped],
+        2: [n.output_spatial_dimensions[k] for k in cropped],
+    }
+    return {number: [*grouped.get(number, ()), *spatial.get(number, ())] for number in range(3)}
+
+
+def _cropped(dilations: Sequence[int] | None, padding: Array | None) -> list[int]:
+    """The dimensions in which elements are spread apart and taken away."""
+    if dilations is None or padding is None:
+        return []
+    return [k for k, (by, edges) in enumerate(zip(dilations, padding, strict=True)) if by > 1 and min(edges) < 0]
+
+
+def _windows(op: hlo.ReduceWindowOp) -> Held:
+    """Dimensions that are spread apart and cropped."""
+    cropped = _cropped(op.value("base_dilations"), op.value("padding"))
+    count = len(op.results)
+    return dict.fromkeys((*range(count), *range(2 * count, 3 * count)), cropped)
+
+
+def _grouped(op: hlo.ConvolutionOp) -> Held:
+    n = op.dimensions
+    points = all(shape_of(op.rhs)[k] == 1 for k in n.kernel_spatial_dimensions)
+    batches = op.value("batch_group_count") > 1
+    if not batches and not (points and op.value("feature_group_count") > 1):
+        return {}
+    images = [n.input_batch_dimension] if batches else []
+    return {
+        0: [*images, n.input_feature_dimension],
+        1: [n.kernel_input_feature_dimension, n.kernel_output_feature_dimension],
+        2: [n.output_feature_dimension],
+    }
+
+
+def _rows(op: hlo.FftOp) -> Held:
+    """All but the first dimension, where the others become one with it."""
+    return {number: range(1, rank_of(value)) for number, value in enumerate((op.operand, op.result))}
+
+
+def _components(op: Any) -> Held:
+    """The components of indices: parts of an index name no place."""
+    at = 1 if isinstance(op, hlo.GatherOp) else len(op.inputs)
+    dim = op.dimensions.index_vector_dim
+    return {at: [dim] if dim < rank_of(op.operands[at]) else []}
+
+
+def _folded(op: hlo.ReduceOp) -> Held:
+    """What is folded by anything that XLA has no collective for ("Unsupported reduction computation")."""
+    if len(op.results) > 1:
+        return {}
+    known = _FOLDS_OF_BITS if dtype_text(op.operands[0].type) == "i1" else _FOLDS
+    return {} if sdy.folded_op(op.body) in known else {0: op.value("dimensions")}
+
+
+_FOLDS = (hlo.AddOp, hlo.MultiplyOp, hlo.MaximumOp, hlo.MinimumOp)
+_FOLDS_OF_BITS = (*_FOLDS, hlo.AndOp, hlo.OrOp)
+
+_HELD: dict[type[Operation], Callable[[Any], Held]] = {
+    hlo.ConvolutionOp: _convolved,
+    hlo.FftOp: _rows,
+    hlo.GatherOp: _components,
+    hlo.ReduceOp: _folded,
+    hlo.ReduceWindowOp: _windows,
+    hlo.ScatterOp: _components,
+}
