@@ -16,6 +16,7 @@ from xdsl.ir import Operation
 from xdsl.utils.exceptions import VerifyException
 
 from gcomp import dims
+from gcomp.dims import Range
 from gcomp.errors import InputError, UnsupportedError, VerificationError
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.program import Program
@@ -29,6 +30,7 @@ from gcomp.reference.sizes import size_choices
 from gcomp.testing.fuzz.bucket_laws import LAWS
 from gcomp.testing.fuzz.door import MAX_STEPS, Seen, Undefined, Wrong
 from gcomp.testing.fuzz.laws import Law, LawDoor
+from gcomp.testing.fuzz.refusals import PADDING
 from gcomp.testing.generate.around import around, topic_of
 from gcomp.testing.generate.choices import Choices, Seeded
 from gcomp.testing.generate.inputs import value_for
@@ -38,6 +40,8 @@ from gcomp.testing.generate.program import grow
 Array = np.ndarray[Any, Any]
 _LAW = 25
 """Every so many-th number is a law of buckets."""
+_UNBOUNDED = 4
+"""Of so many programs, one has symbols without an upper bound."""
 _SUMS = (hlo.DotGeneralOp, hlo.DotOp, hlo.ConvolutionOp)
 """Ops that add products in an order of their own: the reference sums f64 as NumPy does, which depends on the count."""
 
@@ -69,6 +73,17 @@ _SAME = 0.1
 """How often a size may be padded by nothing."""
 
 
+def _drop_bounds(program: Program) -> None:
+    """Let nothing bound the symbols from above, where the program is valid so, too."""
+    known = program.ranges
+    names = symbols_in(program)
+    program.ranges = known.with_ranges({s: Range(known[s].lo, None, known[s].multiple_of) for s in names})
+    try:
+        program.verify("without bounds")
+    except (VerificationError, VerifyException):
+        program.ranges = known
+
+
 class Padding(LawDoor):
     """Padded symbols."""
 
@@ -88,10 +103,14 @@ class Padding(LawDoor):
     def program(self, number: int, size: int) -> Program:
         turn, kind = divmod(number, 3)
         if kind == 0:
-            return grow(Seeded(number), size, symbolic=1.0).program
-        if kind == 1:
-            return around(turn, Seeded(number), 4, symbolic=1.0)
-        return CASES[[*CASES][turn % len(CASES)]]()
+            program = grow(Seeded(number), size, symbolic=1.0).program
+        elif kind == 1:
+            program = around(turn, Seeded(number), 4, symbolic=1.0)
+        else:
+            program = CASES[[*CASES][turn % len(CASES)]]()
+        if turn % _UNBOUNDED == 0:
+            _drop_bounds(program)
+        return program
 
     def topic(self, number: int) -> str:
         turn, kind = divmod(number, 3)
@@ -122,8 +141,10 @@ class Padding(LawDoor):
             pad_program(after, padded)
             after.verify("padded")
             wrong = _compare(program, after, padded, inputs, expected, source)
-        except UnsupportedError:
-            raise
+        except UnsupportedError as error:
+            if PADDING.allow(program, error):
+                raise
+            return Wrong("refused", str(error), error.what)
         except (VerificationError, VerifyException) as error:
             return Wrong("invalid", str(error))
         except Undefined:
