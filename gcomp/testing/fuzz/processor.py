@@ -31,7 +31,10 @@ from gcomp.runtime.planned import Type
 from gcomp.runtime.stateful import StatefulModel
 from gcomp.testing.fuzz.door import Undefined
 from gcomp.testing.fuzz.runtime import Make, Runtime, reload_model
+from gcomp.testing.fuzz.ways import Fetched, OtherArrays, Reports, model_of_kinds
 
+_ROOM = 1 << 30
+"""A budget that every program keeps."""
 _SECONDS = 60
 """How long a C program may run, or take to be built."""
 
@@ -48,6 +51,19 @@ def _threads(program: Program) -> Model:
     """Every launch is shared among threads, whatever its work."""
     with _share_at(0):
         return gcomp.compile(program, target="cpu", threads=3)
+
+
+def _with(program: Program, **options: Any) -> Model:
+    return gcomp.compile(program, target="cpu", **options)
+
+
+def _other_arrays(program: Program) -> OtherArrays:
+    return OtherArrays(_plain(program))
+
+
+def _kinds(program: Program) -> Model:
+    """For this kind of processor and for another one, which the code for this one must not be taken from."""
+    return reload_model(model_of_kinds(program, (_here()[-1], next(n for n in VARIANTS if n != _here()[-1]))))
 
 
 @contextmanager
@@ -167,6 +183,10 @@ class Processor(Runtime):
     def ways(self) -> Mapping[str, Make]:
         found: dict[str, Callable[[Program], Any]] = {
             "calls": _plain, "saving and loading": _load, "threads": _threads, "a state": _Kept,
+            "other arrays": _other_arrays, "several kinds": _kinds, "reports": partial(Reports, target="cpu"),
+            "fetched values": partial(Fetched, target="cpu"), "checks": partial(_with, checks=("nan", "index")),
+            "a budget": partial(_with, memory_budget=_ROOM), "exact": partial(_with, numerics="exact"),
+            "fast": partial(_with, numerics="fast"),
         }  # fmt: skip
         if shutil.which("gcc") and shutil.which("make"):
             found["a C library"] = _library
