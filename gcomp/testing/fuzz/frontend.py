@@ -37,7 +37,7 @@ def judge(sample: Sample) -> Wrong | None:
                 return Wrong("names", f"{sample.text}: inputs are called {names}, and not {sample.names}")
             found = interpret(program, list(sample.inputs), max_steps=MAX_STEPS)
     except UnsupportedError as error:
-        if not sample.taken:
+        if any(words in str(error) for words in sample.refusals):
             raise
         return Wrong("refused", f"{sample.text}: {error}")
     except Undefined:

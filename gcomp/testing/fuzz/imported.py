@@ -33,6 +33,12 @@ _OF_TABLE = 3
 """Every so many-th torch function is of a table, the others are of torch's database."""
 _AS_BYTES = 4
 """Every so many-th ONNX model is imported from the bytes of its file."""
+_UNKNOWN_SIZES = (
+    "symbolic", "Symbolic", "depends on", "depend on", "inconclusive", "goes from", "did not end within",
+)  # fmt: skip
+"""So it is said that a size must be known."""
+_OF_SUITE = ("Optional(", "depend on", "depends on")
+_OF_JAX = (*_UNKNOWN_SIZES, "it is cuDNN's")
 _GENERATORS = frozenset({
     "Bernoulli", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial", "Dropout",
 })  # fmt: skip
@@ -50,8 +56,8 @@ class Sample:
     expected: Callable[[], Sequence[Sequence[Array]]]
     rtol: float = 0.0
     """What is allowed beyond rounding: of literals of few digits, and where sums cancel."""
-    taken: bool = False
-    """Whether the frontend takes such samples: then it is wrong to refuse one."""
+    refusals: Sequence[str] = ("",)
+    """Words of the reasons for which the frontend may refuse it: another refusal is wrong, and without any, each is."""
     names: tuple[str, ...] = ()
     """What its inputs are called, if that is known."""
 
@@ -125,10 +131,10 @@ def _node(number: int) -> Sample:
     named = tuple(inputs)
     if form == 0:
         load = partial(import_model, model.proto)
-        return Sample((model.operator,), model.text, load, given, results, taken=True, names=named)
+        return Sample((model.operator,), model.text, load, given, results, refusals=(), names=named)
     symbolic = with_symbols(model, np.random.default_rng([number, form]))
     return Sample((model.operator,), f"{model.text}, sizes unknown", partial(import_model, symbolic), given, results,
-                  names=named)  # fmt: skip
+                  refusals=_UNKNOWN_SIZES, names=named)  # fmt: skip
 
 
 def _evaluate(model: Any, inputs: Mapping[str, Array]) -> list[Array] | None:
@@ -190,7 +196,7 @@ def _case(number: int) -> Sample:
     if not all(_is_numbers(x) for x in (*inputs, *expected)):
         raise Undefined("it is not of tensors of numbers")
     about = tuple(sorted(_operators(case.model)))
-    return Sample(about, case.name, partial(import_model, case.model), inputs, lambda: [expected], 2e-3)
+    return Sample(about, case.name, partial(import_model, case.model), inputs, lambda: [expected], 2e-3, _OF_SUITE)
 
 
 def _is_numbers(value: Any) -> bool:
@@ -237,7 +243,9 @@ class JaxFunctions(Origin):
         text = f"JAX{', exported' if exported else ', sizes unknown' if symbolic else ''}: {', '.join(names)}"
         shapes = [list(x.shape) for x in args]
         known = () if exported else _parameter_names(function, args)
-        return Sample(tuple(names), f"{text} of {shapes}", load, given, results, 1e-8, not symbolic, known)
+        return Sample(
+            tuple(names), f"{text} of {shapes}", load, given, results, 1e-8, _OF_JAX if symbolic else (), known
+        )
 
 
 Drawn = TypeVar("Drawn")
@@ -344,9 +352,10 @@ class TorchFunctions(Origin):
         text = f"torch: {name} of {[list(x.shape) for x in args]}"
         if number // _OF_TABLE % _FORMS:
             load = partial(_with_symbols, torch, Module().eval(), tensors)
-            return Sample((name,), f"{text}, sizes unknown", load, args, expected, 1e-4)
+            refusals = _UNKNOWN_SIZES if place == 0 else ("",)
+            return Sample((name,), f"{text}, sizes unknown", load, args, expected, 1e-4, refusals)
         load = partial(import_model, Module().eval(), *tensors)
-        return Sample((name,), text, load, args, expected, 1e-4, taken=place == 0)
+        return Sample((name,), text, load, args, expected, 1e-4, () if place == 0 else ("",))
 
 
 def _with_symbols(torch: Any, module: Any, tensors: Sequence[Any]) -> Program:

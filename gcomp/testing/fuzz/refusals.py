@@ -6,7 +6,7 @@ should do. The conditions here are not those of the code: they say of an op, and
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ from xdsl.ir import Operation
 
 from gcomp import dims
 from gcomp.dims import Size
-from gcomp.dtypes import bit_width, is_float
+from gcomp.dtypes import bit_width, is_complex, is_float
 from gcomp.errors import UnsupportedError
 from gcomp.ir import chlo
 from gcomp.ir import stablehlo as hlo
@@ -57,8 +57,68 @@ def _sizes(op: Operation) -> Sequence[Size]:
     return [size for v in (*op.operands, *op.results) if is_tensor(v.type) for size in shape_of(v)]
 
 
-def _any(sizes: Sequence[Size]) -> bool:
+def _any(sizes: Iterable[Size]) -> bool:
     return any(map(_is_symbolic, sizes))
+
+
+# ---- XLA -------------------------------------------------------------------------------------------------------------
+
+
+def _texts(op: Operation) -> Sequence[str]:
+    return [dtype_text(v.type) for v in (*op.operands, *op.results) if is_tensor(v.type)]
+
+
+def _is_of(test: Callable[[str], bool]) -> Condition:
+    return lambda op: any(map(test, _texts(op)))
+
+
+def _is_one_of(*ops: type[Operation]) -> Condition:
+    return lambda op: isinstance(op, ops)
+
+
+def _folds_types(op: Operation) -> bool:
+    floats = {dtype_text(v.type) for v in op.results if is_tensor(v.type) and is_float(dtype_text(v.type))}
+    return len(floats) > 1
+
+
+def _has_no_elements(op: Operation) -> bool:
+    return isinstance(op, hlo.GatherOp) and 0 in sizes_of(op.slice_sizes)
+
+
+_OF_XLA: Reasons = {
+    "only sizes that are formulas": _is_one_of(
+        hlo.DynamicBroadcastInDimOp, hlo.DynamicConvOp, hlo.DynamicGatherOp, hlo.DynamicIotaOp, hlo.DynamicPadOp,
+        hlo.DynamicReshapeOp, hlo.RealDynamicSliceOp, hlo.SetDimensionSizeOp,
+    ),
+    "is not a dimension of any input": _is_one_of(
+        hlo.DynamicBroadcastInDimOp, hlo.DynamicConvOp, hlo.DynamicGatherOp, hlo.DynamicIotaOp, hlo.DynamicPadOp,
+        hlo.DynamicReshapeOp, hlo.RealDynamicSliceOp, hlo.SetDimensionSizeOp,
+    ),
+    "quantized types are not lowered": _is_one_of(hlo.UniformQuantizeOp, hlo.UniformDequantizeOp),
+    "write it as dot_general": _is_one_of(hlo.EinsumOp),
+    "write it as a reduction or a transposition": _is_one_of(hlo.UnaryEinsumOp),
+    "XLA broadcasts leading dimensions only": lambda op: "broadcast_dimensions" in op.properties,
+    "that is empty or uses values": _is_one_of(chlo.ScanOp),
+    "a composite with regions": _is_one_of(hlo.CompositeOp),
+    "XLA has no tensors of": _is_of(lambda text: text.startswith(("f6", "!", "quant"))),
+    "complex": _is_of(is_complex),
+    "slices of no elements": _has_no_elements,
+    "it for": _is_of(lambda text: text != "i1" and bit_width(text) < 8),
+    "elements of 2 bits": _is_of(lambda text: text != "i1" and bit_width(text) == 2),
+    "does not widen what it scatters": lambda op: isinstance(op, hlo.SelectAndScatterOp) and len({*_texts(op)}) > 1,
+    "over padding that takes more": lambda op: isinstance(op, hlo.SelectAndScatterOp)
+    and any(n < 0 for pair in op.window()["padding"] for n in pair),
+    "one update only where nothing is indexed": _is_one_of(hlo.ScatterOp),
+    "together; convert": _folds_types,
+}  # fmt: skip
+"""What XLA may refuse."""
+
+
+def xla_may_refuse(program: Program, said: str) -> bool:
+    """Whether XLA may refuse a program as is said: some op of it, before any pass, is what the reason is about."""
+    ops = [inner for function in program.functions() for inner in walk(function)]
+    reasons = [condition for words, condition in _OF_XLA.items() if words in said]
+    return any(condition(op) for condition in reasons for op in ops)
 
 
 # ---- padding --------------------------------------------------------------------------------------------------------
@@ -69,12 +129,12 @@ def _has_groups(op: Any) -> bool:
 
 
 def _sizes_of_kernel_are_symbolic(op: Any) -> bool:
-    shape = shape_of(op.rhs)
+    shape: Sequence[Size] = shape_of(op.rhs)
     return _any([shape[i] for i in op.dimensions.kernel_spatial_dimensions])
 
 
 def _windows_are_symbolic(op: Any) -> bool:
-    shape = shape_of(op.updates[0])
+    shape: Sequence[Size] = shape_of(op.updates[0])
     return _any([shape[i] for i in op.dimensions.update_window_dims])
 
 
@@ -88,7 +148,8 @@ def _reaches_behind(op: Any) -> bool:
 
 
 def _may_repeat(op: Any) -> bool:
-    pairs = zip(shape_of(op.operands[0]), op.value("broadcast_dimensions"), strict=True)
+    given: Sequence[Size] = shape_of(op.operands[0])
+    pairs = zip(given, op.value("broadcast_dimensions"), strict=True)
     return any(_is_symbolic(size) and size != shape_of(op.results[0])[place] for size, place in pairs)
 
 
@@ -109,12 +170,25 @@ def _has_body(op: Operation) -> bool:
     return bool(op.regions)
 
 
+def _has_symbolic_parts(op: Any) -> bool:
+    return _any(sizes_of(op.slice_sizes))
+
+
+def _has_a_row_that_refuses(op: Operation) -> bool:
+    row = ROWS.get(type(op))
+    return row is not None and row.kind == "refused"
+
+
 def _always(op: Operation) -> bool:
     return True
 
 
-_MIXED = {"it reads elements that are not at the result's own place": _always}
-_PARTS = {"does not fit everywhere in a longer dimension": lambda op: _any(sizes_of(op.slice_sizes))}
+_MIXING: Sequence[type[Operation]] = (
+    hlo.BatchNormTrainingOp, hlo.BatchNormGradOp, hlo.FftOp, hlo.CholeskyOp, hlo.TriangularSolveOp, chlo.RaggedDotOp,
+    hlo.BitcastConvertOp,
+)  # fmt: skip
+_MIXED: Reasons = {"it reads elements that are not at the result's own place": _always}
+_PARTS: Reasons = {"does not fit everywhere in a longer dimension": _has_symbolic_parts}
 
 PADDING = Refusals(
     {
@@ -124,7 +198,9 @@ PADDING = Refusals(
         },
         hlo.DotGeneralOp: {"has no zero": _is_narrow},
         hlo.DotOp: {"has no zero": _is_narrow},
-        hlo.ScatterOp: {"it puts windows of a padded size": _windows_are_symbolic, "its updates have no index": _has_no_index},
+        hlo.ScatterOp: {
+            "it puts windows of a padded size": _windows_are_symbolic, "its updates have no index": _has_no_index,
+        },
         hlo.GatherOp: _PARTS,
         hlo.DynamicSliceOp: _PARTS,
         hlo.SelectAndScatterOp: {"its windows reach into padding": _reaches_behind},
@@ -135,18 +211,15 @@ PADDING = Refusals(
         hlo.DynamicGatherOp: {"its slice sizes are run-time values": _always},
         hlo.SortOp: {"has no value that is less": _is_narrow},
         chlo.TopKOp: {"has no value that is less": _is_narrow},
-        **{op: _MIXED for op in (
-            hlo.BatchNormTrainingOp, hlo.BatchNormGradOp, hlo.FftOp, hlo.CholeskyOp, hlo.TriangularSolveOp,
-            chlo.RaggedDotOp, hlo.BitcastConvertOp,
-        )},
+        **dict.fromkeys(_MIXING, _MIXED),
     },
     {
         "may be less for a longer input": _may_shrink,
         "which says a padded size": _has_body,
         "its sizes are known at run time only": lambda op: "_" in map(str, _sizes(op)),
-        "": lambda op: (row := ROWS.get(type(op))) is not None and row.kind == "refused",
+        "": _has_a_row_that_refuses,
     },
 )  # fmt: skip
 """What padding may refuse."""
 
-__all__ = ["PADDING", "Refusals"]
+__all__ = ["PADDING", "Refusals", "xla_may_refuse"]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -31,6 +31,8 @@ from gcomp.runtime.xla import padded
 from gcomp.testing.fuzz.door import MAX_STEPS, ProgramDoor, Seen, Undefined, Wrong
 from gcomp.testing.fuzz.exhibits import exhibits
 from gcomp.testing.fuzz.numbers import base_of
+from gcomp.testing.fuzz.refusals import PADDING
+from gcomp.testing.fuzz.ways import Fetched, OtherArrays
 from gcomp.testing.generate.around import around, topic_of
 from gcomp.testing.generate.choices import Seeded
 from gcomp.testing.generate.weighted import with_weights
@@ -84,10 +86,21 @@ def _load_checked(program: Program) -> Model:
     return gcomp.compile(program, target="xla:cpu", pipeline="", checks=("nan", "index"))
 
 
+def _other_arrays(program: Program) -> OtherArrays:
+    return OtherArrays(_plain(program))
+
+
 WAYS: Mapping[str, Make] = {
     "calls": _plain, "saving and loading": _load, "buckets": _load_bucketed, "checks": _load_checked,
+    "other arrays": _other_arrays, "fetched values": partial(Fetched, target="xla:cpu"),
 }  # fmt: skip
 """What a model is made by."""
+
+
+_MAY_BE_REFUSED = (
+    "a program with sizes that depend on data has no buckets", "XLA ends the process over slices of no elements",
+)  # fmt: skip
+"""What may be said of a program that is not taken, besides that it cannot be padded."""
 
 
 class Runtime(ProgramDoor):
@@ -147,8 +160,12 @@ class Runtime(ProgramDoor):
         calls = [inputs, *self.sets(program, number, CALLS)]
         try:
             model = self.ways[way](program.clone())
-        except (UnsupportedError, Undefined):
+        except Undefined:
             raise
+        except UnsupportedError as error:
+            if PADDING.allow(program, error) or any(words in str(error) for words in _MAY_BE_REFUSED):
+                raise
+            return Wrong("refused", str(error), error.what, way)
         except Exception as error:  # whatever the runtime makes of it
             return self._blamed(way, program, calls, Wrong("crash", f"{type(error).__name__}: {error}", _kind(error)))
         wrong = _call_model(model, program, calls)

@@ -19,11 +19,16 @@ from gcomp.targets.base import target_named
 from gcomp.testing.fuzz.coverage import Coverage, Found
 from gcomp.testing.fuzz.door import Prepared, words_of
 from gcomp.testing.fuzz.plan import Plan
+from gcomp.testing.fuzz.refusals import xla_may_refuse
 from gcomp.testing.fuzz.trial import inputs_of, program_of
 from gcomp.testing.plans import keeps_bits
 from gcomp.testing.reduce.predicates import TargetCheck
 
 Array = np.ndarray[Any, Any]
+
+
+_MAY_REFUSE = {"xla:cpu": xla_may_refuse}
+"""Targets of which it is known what they may refuse."""
 
 
 def try_target(number: int, plan: Plan, check: TargetCheck, coverage: Coverage) -> Found | None:
@@ -41,6 +46,9 @@ def try_target(number: int, plan: Plan, check: TargetCheck, coverage: Coverage) 
     if failure is None:
         return None
     if failure.kind == "unsupported":
+        if plan.target in _MAY_REFUSE and not _MAY_REFUSE[plan.target](program, failure.message):
+            said = f"{plan.target} refuses what it may not: {failure.message}"
+            return Found(number, (plan.target, "refused", _reason(failure.message)), said)
         coverage.unsupported[_reason(failure.message)] += 1
         return None
     if failure.kind == "deviation":

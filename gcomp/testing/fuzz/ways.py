@@ -44,8 +44,9 @@ def _unaligned(array: Array) -> Array:
 def _of_jax(array: Array) -> Any:
     import jax
 
-    with jax.enable_x64(True):
-        return jax.numpy.asarray(array)
+    known: Any = jax
+    with known.enable_x64(True):
+        return known.numpy.asarray(array)
 
 
 def _of_torch(array: Array) -> Any:
