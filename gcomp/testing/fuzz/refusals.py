@@ -130,12 +130,14 @@ def _has_groups(op: Any) -> bool:
 
 def _sizes_of_kernel_are_symbolic(op: Any) -> bool:
     shape: Sequence[Size] = shape_of(op.rhs)
-    return _any([shape[i] for i in op.dimensions.kernel_spatial_dimensions])
+    places: Sequence[int] = op.dimensions.kernel_spatial_dimensions
+    return _any([shape[i] for i in places])
 
 
 def _windows_are_symbolic(op: Any) -> bool:
     shape: Sequence[Size] = shape_of(op.updates[0])
-    return _any([shape[i] for i in op.dimensions.update_window_dims])
+    places: Sequence[int] = op.dimensions.update_window_dims
+    return _any([shape[i] for i in places])
 
 
 def _has_no_index(op: Any) -> bool:
@@ -144,13 +146,15 @@ def _has_no_index(op: Any) -> bool:
 
 def _reaches_behind(op: Any) -> bool:
     """Whether windows reach beyond the end, or what adds up has no neutral element."""
-    return any(high > 0 for _, high in op.window()["padding"]) or applied_op(op.scatter) is None
+    padding: Sequence[tuple[int, int]] = op.window()["padding"]
+    return any(high > 0 for _, high in padding) or applied_op(op.scatter) is None
 
 
 def _may_repeat(op: Any) -> bool:
     given: Sequence[Size] = shape_of(op.operands[0])
-    pairs = zip(given, op.value("broadcast_dimensions"), strict=True)
-    return any(_is_symbolic(size) and size != shape_of(op.results[0])[place] for size, place in pairs)
+    places: Sequence[int] = op.value("broadcast_dimensions")
+    shape: Sequence[Size] = shape_of(op.results[0])
+    return any(_is_symbolic(size) and size != shape[place] for size, place in zip(given, places, strict=True))
 
 
 def _is_narrow(op: Operation) -> bool:

@@ -14,12 +14,11 @@ from xdsl.ir import Operation
 from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import VerifyException
 
-from gcomp.dtypes import bit_width, is_complex
 from gcomp.ir import chlo
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.op import GraphOp
 from gcomp.ir.program import Program
-from gcomp.ir.types import COMPLEX, FLOATS, dtype_text
+from gcomp.ir.types import COMPLEX, FLOATS
 from gcomp.ir.viewing import ViewAsComplexOp, ViewAsRealOp
 from gcomp.testing.generate.choices import Choices
 from gcomp.testing.generate.elementwise import CHLO_BROADCASTING, CHLO_FUNCTIONS, EXACT_UNARY, FUNCTIONS
@@ -46,9 +45,6 @@ _INTEGERS = (
     chlo.BroadcastAndOp, chlo.BroadcastOrOp, chlo.BroadcastXorOp, chlo.BroadcastShiftLeftOp,
     chlo.BroadcastShiftRightLogicalOp, chlo.BroadcastShiftRightArithmeticOp,
 )  # fmt: skip
-_OF_ORDERS = (chlo.PolygammaOp, chlo.ZetaOp, chlo.BroadcastPolygammaOp, chlo.BroadcastZetaOp)
-_ORDERS = (0, 1, 2, 3, 5, 7, 8, 9, 12, 20, 33, 80, 169, 170, 171)
-"""Functions of whole orders, and orders: powers and factorials that each range of them takes in another way."""
 
 
 @cache
@@ -80,9 +76,6 @@ def _emit(op: type[GraphOp], g: Growth) -> None:
     for elements in (FLOATS | COMPLEX, FLOATS):
         x = g.pick(elements, empty=False)
         operands = [x, *(g.like(x) for _ in range(count - 1))]
-        text = dtype_text(x.type)
-        if op in _OF_ORDERS and not is_complex(text) and bit_width(text) >= 16 and g.choices.flag():
-            operands[0] = g.b.full_like(x, g.choices.chosen(_ORDERS))
         try:
             made = g.b.emit(op, *operands)
         except VerifyException:  # it has no result of such types

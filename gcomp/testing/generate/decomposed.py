@@ -51,6 +51,24 @@ def normalized_batch(g: Growth) -> None:
         g.keep(result)
 
 
+_ORDERS = (0, 1, 2, 3, 5, 7, 8, 9, 12, 20, 33, 80, 169, 170, 171)
+"""Powers and factorials of each range of them are computed in another way."""
+
+
+@seeks("decompose", weight=6)
+def function_of_orders(g: Growth) -> None:
+    """A function of a whole order, which each element has of its own, or all."""
+    choices = g.choices
+    rows, text = choices.integer(2, 4), choices.chosen(("f64", "f32", "f64"))
+    x = g.of_type(tensor((rows, 3), text))
+    if choices.flag():
+        order = g.b.full_like(x, choices.chosen(_ORDERS))
+    else:
+        orders = [choices.chosen(_ORDERS) for _ in range(rows)]
+        order = g.b.broadcast(g.b.constant(orders, text), (rows, 3), (0,))
+    g.emit(choices.chosen((chlo.PolygammaOp, chlo.PolygammaOp, chlo.ZetaOp)), order, x)
+
+
 @seeks("decompose", weight=2)
 def part_of_a_real(g: Growth) -> None:
     """A part, or the conjugate, of a real number."""
