@@ -6,7 +6,7 @@ root mean squares of what both ways to compute are off from a sum in f64, relati
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Any
 
@@ -48,15 +48,27 @@ class Layer:
     features: int
 
 
-def tiles_for(layer: Layer, machine: Machine) -> Sequence[int]:
-    """The sizes of tiles for a layer on a machine, the best first; none where plain sums are as fast."""
+@record
+class Ways:
+    """What computing a layer takes, in seconds by the model of a machine: plain sums, and tiles of so many results.
+
+    `tiles` are the sizes of tiles that pay, the best first; none where plain sums are as fast.
+    """
+
+    sums: float
+    points: Mapping[int, float]
+    tiles: Sequence[int]
+
+
+def ways_of(layer: Layer, machine: Machine) -> Ways:
+    """The ways to compute a layer on a machine."""
     order = sorted(PAIRS)
     times = {m: seconds(layer, machine, m) for m in order}
     plain, found = _plain_seconds(layer, machine), list[int]()
     for m in order:  # from the least weights to the most
         if times[m] <= GAIN * min([plain, *(times[k] for k in found)]):
             found.insert(0, m)
-    return found
+    return Ways(plain, times, found)
 
 
 def seconds(layer: Layer, machine: Machine, m: int) -> float:
@@ -139,4 +151,4 @@ def _rms(x: Array) -> float:
     return float(np.sqrt(np.mean(np.square(x, dtype=np.float64))))
 
 
-__all__ = ["Errors", "Layer", "errors", "seconds", "tiles_for"]
+__all__ = ["Errors", "Layer", "Ways", "errors", "seconds", "ways_of"]

@@ -6,16 +6,19 @@ import json
 import os
 import re
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from xdsl.ir import Operation
 
+import gcomp
 from gcomp.analysis.constants import place_of
 from gcomp.analysis.fusion.decide import Decisions, Verdict, decide, unfused_reasons
 from gcomp.analysis.fusion.groups import Group
@@ -25,6 +28,7 @@ from gcomp.cli.arguments import Constants, Dims, Links, Load, Structures, Target
 from gcomp.cli.options import Source, load_files, source_of, write_file
 from gcomp.cli.sharding import explain_sharding
 from gcomp.cli.tables import FittedTable
+from gcomp.dims import symbol
 from gcomp.errors import UsageError, did_you_mean
 from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.locations import describe, places
@@ -34,11 +38,14 @@ from gcomp.options import DEFAULT_TARGET
 from gcomp.passes.fusion.fuse import blocks_to_cut, label_of
 from gcomp.passes.manager import PassManager
 from gcomp.passes.memory.rematerialize import Report, bytes_in, within_budget
-from gcomp.passes.pipelines import TO_FUSION, TO_SHARDING
+from gcomp.passes.pipelines import TO_FUSION, TO_SHARDING, around_fusion
 from gcomp.passes.registry import parse_pipeline
 from gcomp.report.kernel_graph import Box, graph_view
 from gcomp.report.memory import memory_view
 from gcomp.report.page import View, view_page
+from gcomp.runtime.engine import Ability
+from gcomp.runtime.profiling import seconds_by_place
+from gcomp.runtime.sampling import random_inputs
 from gcomp.sources import import_model
 from gcomp.targets.base import target_named
 
@@ -61,6 +68,7 @@ class ExplainOptions:
     at: str | None
     steps: bool
     json: bool
+    measure: bool
     memory: Path | None
     graph: Path | None
     budget: str | None
@@ -73,6 +81,13 @@ class ExplainOptions:
         """The machine whose cost model decides: the one named, else the target's."""
         return machine_named(target_named(self.target).machine if self.machine is None else self.machine)
 
+    @property
+    def passes(self) -> tuple[str, str]:
+        """What runs before kernels are cut, and what makes them; nothing where passes or a machine are given."""
+        if self.pipeline is not None or self.machine is not None:
+            return TO_FUSION if self.pipeline is None else self.pipeline, ""
+        return around_fusion(target_named(self.target).pipeline())
+
 
 def explain_command(model: Path, options: ExplainOptions) -> None:
     """Print the kernels of a model and the reasons between them, or how it is cut, as tables or as JSON."""
@@ -84,7 +99,8 @@ def explain_command(model: Path, options: ExplainOptions) -> None:
         return
     machine = options.model
     program = import_model(model, **options.source.keywords())
-    PassManager(parse_pipeline(TO_FUSION if options.pipeline is None else options.pipeline)).run(program)
+    before, after = options.passes
+    PassManager(parse_pipeline(before)).run(program)
     budget = None if options.budget is None else bytes_in(options.budget)
     report: Report | None = None
     if options.memory is not None or budget is not None:
@@ -101,16 +117,64 @@ def explain_command(model: Path, options: ExplainOptions) -> None:
         page = view_page(f"Kernels of {model.name}", found[0].view(), "kernel_graph.js")
         write_file(options.graph, page.encode())
     wanted = _wanted_kernels(options.at, [row for block in found for row in block.rows])
+    if options.measure and not after:
+        fix = "leave out --pipeline and --machine, or ask gcomp run --profile"
+        raise UsageError("--measure is for the kernels of a target, and none are made here", fix=fix)
+    made = _made(model, program, after, options, wanted) if after else []
     if options.json:
         memory = {} if report is None else {"memory": _memory(report)}
-        blocks = {"machine": machine.name, "blocks": [block.json(wanted) for block in found]}
+        blocks = {"machine": machine.name, "blocks": [block.json(wanted) for block in found], "made": made}
         typer.echo(json.dumps(blocks | memory, indent=1))
         return
     console = Console(width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else WIDE, highlight=False)
     for block in found:
         block.show(console, wanted)
+    if made:
+        _show_made(made, console)
     if report is not None:
         _show_memory(report, console)
+
+
+def _made(model: Path, program: Program, passes: str, options: ExplainOptions, wanted: Wanted) -> list[dict[str, Any]]:
+    """How the target makes the kernels of a program, and why, a row for each; with what they took in calls of the
+    model, where that is asked for."""
+    target = target_named(options.target)
+    PassManager(parse_pipeline(passes)).run(program)
+    found = [op for op in target.accounts(program) if wanted({"label": op.label, "places": [op.place]})]
+    measured: Mapping[tuple[str, str], float] = {}
+    if options.measure:
+        target.require(Ability.PROFILE, "--measure runs the model, and profiles it")
+        compiled = gcomp.compile(model, target=options.target, **options.source.keywords())
+        nominal = Nominal(program.ranges)
+        sizes = {name: nominal.size(symbol(name)) for name in compiled.signature.symbols}
+        measured = seconds_by_place(compiled.profile(**random_inputs(compiled, sizes), repeat=MEASURED))
+    counts = Counter((op.label, op.place) for op in found)
+    rows: list[dict[str, Any]] = []
+    for op in found:
+        row = {name: value for name, value in asdict(op).items() if name != "seconds"}
+        row["microseconds"] = round(1e6 * op.seconds, 3)
+        seconds = measured.get(key := (op.label, op.place))
+        row["measured"] = None if seconds is None else round(1e6 * seconds / counts[key], 3)
+        rows.append(row)
+    return rows
+
+
+MEASURED = 10
+"""Calls of which `--measure` takes the median."""
+
+
+def _show_made(made: Sequence[Mapping[str, Any]], console: Console) -> None:
+    """How each kernel is computed, and below it why."""
+    for n, row in enumerate(made):
+        times = [f"{row['microseconds']:,.1f} us predicted for one thread"]
+        if row["measured"] is not None:
+            times.append(f"{row['measured']:,.1f} us measured")
+        console.print(f"[bold]{n} {escape(row['label'])}[/bold], {escape(row['place'])}: {', '.join(times)}")
+        console.print(
+            f"  {escape(row['algorithm'])}; tile: {row['tile']}; {row['programs']} programs, {row['threads']}"
+        )
+        for line in (*row["layouts"], *row["because"]):
+            console.print(f"    {escape(line)}", soft_wrap=True)
 
 
 def _wanted_kernels(text: str | None, rows: Sequence[Mapping[str, Any]]) -> Wanted:
@@ -305,6 +369,20 @@ class _Block:
             console.print(table)
 
 
+_Measure = Annotated[bool, typer.Option("--measure", help="run the model, too, and show what each kernel took")]
+_Budget = Annotated[
+    str | None,
+    typer.Option(metavar="BYTES", help="run kernels again where that keeps memory within a budget, as in 2GiB"),
+]
+_Mesh = Annotated[
+    str | None,
+    typer.Option(metavar="AXES", help="show how the model is cut across devices, as in data=2,model=4"),
+]
+_Devices = Annotated[
+    str, typer.Option(metavar="NAME|FILE.toml", help="the devices of the mesh: cpu, a100, h100, or a file")
+]
+
+
 def explain(
     model: Annotated[Path, typer.Argument(help="an .onnx or .mlir file, or package.module:factory")],
     target: Target = DEFAULT_TARGET,
@@ -321,32 +399,28 @@ def explain(
     ] = None,
     steps: Annotated[bool, typer.Option("--steps", help="print every decision in order, too")] = False,
     json: Annotated[bool, typer.Option("--json", help="print all of it as JSON")] = False,
+    measure: _Measure = False,
     memory: Annotated[
         Path | None, typer.Option(metavar="FILE.html", help="plan the memory, and write a page that shows the plan")
     ] = None,
     graph: Annotated[
         Path | None, typer.Option(metavar="FILE.html", help="write a page that shows the kernels as a graph")
     ] = None,
-    memory_budget: Annotated[
-        str | None,
-        typer.Option(metavar="BYTES", help="run kernels again where that keeps memory within a budget, as in 2GiB"),
-    ] = None,
-    mesh: Annotated[
-        str | None,
-        typer.Option(metavar="AXES", help="show how the model is cut across devices, as in data=2,model=4"),
-    ] = None,
-    devices: Annotated[
-        str, typer.Option(metavar="NAME|FILE.toml", help="the devices of the mesh: cpu, a100, h100, or a file")
-    ] = "cpu",
+    memory_budget: _Budget = None,
+    mesh: _Mesh = None,
+    devices: _Devices = "cpu",
     dim: Dims = None,
     structure: Structures = None,
     constant: Constants = None,
     allow_links: Links = None,
     load: Load = None,
 ) -> None:
-    """Show which kernels a model becomes, and why those that pass data to each other are not one.
+    """Show which kernels a model becomes, why those that pass data to each other are not one, and for processors how
+    each is computed and why so.
 
       gcomp explain model.onnx
+
+      gcomp explain model.onnx --at conv --measure
 
       gcomp explain model.onnx --target triton:sm_90 --at dot --steps
 
@@ -360,9 +434,20 @@ def explain(
     """
     load_files(load or [])
     source = source_of(model, dim, structure, constant, allow_links)
-    explain_command(
-        model,
-        ExplainOptions(
-            target, machine, pipeline, max_ops, at, steps, json, memory, graph, memory_budget, mesh, devices, source
-        ),
+    options = ExplainOptions(
+        target,
+        machine,
+        pipeline,
+        max_ops,
+        at,
+        steps,
+        json,
+        measure,
+        memory,
+        graph,
+        memory_budget,
+        mesh,
+        devices,
+        source,
     )
+    explain_command(model, options)

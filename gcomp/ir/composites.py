@@ -50,6 +50,10 @@ MEASURED = "gcomp.measured"
 """The mark of a composite that was chosen for how fast it is: the `algorithm`, and relative to the results its measured
 `error`, and that of what it replaces (`exact`)."""
 
+CONSIDERED = "gcomp.considered"
+"""The mark of an op for which a pass chose between algorithms: by name the seconds that a model has each take, and how
+many times the error of plain sums those have (`error of ...`) that are too inexact."""
+
 CANONICAL: dict[str, Decomposition] = {}
 """Composite name -> what it means: a function that builds the decomposition."""
 

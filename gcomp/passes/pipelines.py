@@ -48,3 +48,10 @@ def within_budget(pipeline: str, memory_budget: int, machine: str) -> str:
     options = " ".join([f"budget={memory_budget}", *([f'target="{machine}"'] if machine in MACHINES else [])])
     before, places, after = pipeline.rpartition(_PLACES)
     return f"{before}rematerialize{{{options}}},{places}{after}"
+
+
+def around_fusion(pipeline: str) -> tuple[str, str]:
+    """The passes of a pipeline before kernels are made, and those that make them, without what plans their memory; none
+    where it makes no kernels."""
+    before, _, after = pipeline.rpartition(",fuse")
+    return (before, f"fuse{after}".partition(",order-for-memory")[0]) if before else (TO_FUSION, "")

@@ -154,8 +154,9 @@ def _report(title: str, watch: _Watch, program: Program, model: Model | None, pr
         watch.levels.append(level)
         plan = next(iter(plans_of(model)), None)
         if plan is not None:
-            kernels = kernel_rows(level, program, plan, sizes, lines, profile)
-            texts = sources_of(model.plan.texts, target_named(model.target).code_texts(program), kernels)
+            target = target_named(model.target)
+            kernels = kernel_rows(level, program, plan, sizes, lines, profile, target.accounts(program))
+            texts = sources_of(model.plan.texts, target.code_texts(program), kernels)
     data = {
         "title": title, "facts": _facts(model, plan, kernels, profile, sizes, watch),
         "passes": [_pass(record, watch) for record in watch.passes], "errorNote": watch.error_note,

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from gcomp.analysis.accounts import Account
 from gcomp.analysis.constants import place_of
 from gcomp.analysis.fusion.decide import Decisions, decide, unfused_reasons
 from gcomp.analysis.machines import MACHINES
@@ -58,9 +59,11 @@ def _key(decisions: Decisions, members: Sequence[int]) -> Key:
 
 
 def kernel_rows(
-    level: Level, program: Program, plan: LaunchPlan, sizes: Mapping[str, int], lines: Lines, profile: Profile | None
-) -> list[dict[str, Any]]:
-    """A row for each kernel of a level, in order."""
+    level: Level, program: Program, plan: LaunchPlan, sizes: Mapping[str, int], lines: Lines, profile: Profile | None,
+    accounts: Sequence[Account] = (),
+) -> list[dict[str, Any]]:  # fmt: skip
+    """A row for each kernel of a level, in order; with what a target says of how each is computed (`accounts`)."""
+    said = {(account.label, account.place): account for account in accounts}
     launches = list(plan.launches())
     costs = costs_of(plan, sizes)
     measured = _measured(profile)
@@ -84,10 +87,22 @@ def kernel_rows(
             "us": _microseconds([cost.seconds for cost in mine]), "measured": measured.get(key),
             "at": [[offset, nominal.bytes(result)] for offset, result in zip(offsets, op.results, strict=False)],
             "kernels": list(dict.fromkeys(cost.kernel.name for cost in mine)),
+            "how": _how(said.get(key)),
             "sources": list(dict.fromkeys(cost.kernel.text for cost in mine)),
         })  # fmt: skip
     _share_measured(rows, measured)
     return rows
+
+
+def _how(account: Account | None) -> list[str]:
+    """How a kernel is computed and why, line by line; nothing where nobody says it."""
+    if account is None:
+        return []
+    return [
+        account.algorithm, *([f"tile: {account.tile}"] if account.tile else []),
+        f"{account.programs} programs, {account.threads}", *account.layouts, *account.because,
+        f"predicted for one thread: {1e6 * account.seconds:,.1f} \u00b5s",
+    ]  # fmt: skip
 
 
 def _microseconds(seconds: Sequence[float | None]) -> float | None:

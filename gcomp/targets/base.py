@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -11,6 +11,7 @@ from gcomp.exactness import Numerics
 from gcomp.runtime.engine import Ability, Engine, engine_named, families
 
 if TYPE_CHECKING:
+    from gcomp.analysis.accounts import Account
     from gcomp.ir.program import Program
     from gcomp.runtime.plan import Plan
 
@@ -59,6 +60,10 @@ class Target(Engine):
         `program` is one after the pipeline.
         """
         return {}
+
+    def accounts(self, program: Program) -> Sequence[Account]:
+        """How each launch of a program after the pipeline is computed, and why, in order; none where nobody says it."""
+        return ()
 
     def join(self, plan: Plan, program: Program, aside: Plan, shown: Program) -> Plan:
         """The plan of a program, and beside it that of the program of what is shown (`Ability.LOOKING`)."""

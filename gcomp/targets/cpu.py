@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from gcomp.runtime.executor import Array, Executor, StatefulExecutor
 from gcomp.targets.base import Report, Target
 
 if TYPE_CHECKING:
+    from gcomp.analysis.accounts import Account
     from gcomp.ir.program import Program
     from gcomp.runtime.plan import Plan
 
@@ -88,6 +89,11 @@ class Cpu(Target):
         from gcomp.lowering.llvm.lower import code_texts
 
         return code_texts(program, VARIANTS[self.variants[0]])
+
+    def accounts(self, program: Program) -> Sequence[Account]:
+        from gcomp.lowering.llvm.accounts import accounts
+
+        return accounts(program, VARIANTS[self.variants[0]])
 
     def join(self, plan: Plan, program: Program, aside: Plan, shown: Program) -> Plan:
         from gcomp.lowering.beside import beside

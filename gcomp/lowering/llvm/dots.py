@@ -35,7 +35,7 @@ def dots(k: Kernel, op: tile.DotOp) -> None:
     """Print tile.dot."""
     lhs, rhs, acc = (k.tiles[v] for v in op.operands)
     shape, dtype = static_shape(op.result), element(op.result)
-    rows, vectors = _block_of(shape[0], shape[1] // acc.width, SUMS[k.width])
+    rows, vectors = block_of(shape[0], shape[1] // acc.width, SUMS[k.width])
     columns = vectors * acc.width
     for side in (lhs, rhs):
         side.prepare()
@@ -116,7 +116,7 @@ def _fetch_ahead(k: Kernel, rhs: Tile, number: Index, blocks: int) -> Fetch | No
     return fetch
 
 
-def _block_of(rows: int, vectors: int, most: int) -> tuple[int, int]:
+def block_of(rows: int, vectors: int, most: int) -> tuple[int, int]:
     """Rows and vectors of a block, of which a tile has a whole number: such that most is done with what is loaded."""
     blocks = [
         (r, v)

@@ -22,9 +22,10 @@ from gcomp.dtypes import bit_width
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.types import dtype_text, shape_of
-from gcomp.lowering.llvm.dots import REGISTERS, SUMS
+from gcomp.lowering.llvm.choices import Choice, Reason, fewest
+from gcomp.lowering.llvm.dots import REGISTERS, SUMS, block_of
 from gcomp.lowering.tiles.elements.folding import terms_of
-from gcomp.lowering.tiles.schedules.contraction import COLUMN, FEW, ROW, TERM, Contraction, Space, space_of
+from gcomp.lowering.tiles.schedules.contraction import FEW, ROW, TERM, Contraction, Space, space_of
 from gcomp.lowering.tiles.schedules.kernel import Settings, power_of_two
 from gcomp.lowering.tiles.schedules.reduction import repeated_flops
 from gcomp.lowering.tiles.tile import BYTES, WORD
@@ -77,42 +78,55 @@ PAGE = 4096
 
 def settings_for(launch: LaunchOp, ranges: Ranges, bits: int) -> Settings:
     """The settings in which a launch's kernels are made for vectors of so many bits."""
+    return Settings(choose(launch, ranges, bits).values)
+
+
+def choose(launch: LaunchOp, ranges: Ranges, bits: int) -> Choice:
+    """The settings of a launch's kernels for vectors of so many bits, the algorithm that these make, and why."""
     row = _ROWS.get(launch.kind_name)
-    lanes = bits // 32
-    return Settings({"exact": 1, "pieces": 1, **(row(launch, ranges, lanes) if row is not None else {})})
-
-
-Choice = Mapping[str, int]
+    found = Choice({}, launch.kind_name) if row is None else row(launch, ranges, bits // 32)
+    return replace(found, values={"exact": 1, "pieces": 1, **found.values})
 
 
 def _loop(launch: LaunchOp, ranges: Ranges, lanes: int) -> Choice:
-    return {"block": 4 * lanes, "along": 1, "lanes": lanes, "rows": lanes, "columns": lanes, "borders": 1, "pixels": 8}
+    values = {"block": 4 * lanes, "along": 1, "lanes": lanes, "rows": lanes, "columns": lanes}
+    return Choice({**values, "borders": 1, "pixels": 8}, "elements one by one")
 
 
 def _elements(launch: LaunchOp, ranges: Ranges, lanes: int) -> Choice:
     """Kernels of single elements, each of which is much work."""
-    return {"block": 2 * lanes}
+    return Choice({"block": 2 * lanes}, _BY_KIND.get(launch.kind_name, launch.kind_name))
 
 
 def _reduction(launch: LaunchOp, ranges: Ranges, lanes: int) -> Choice:
     """Chains of sums go side by side: 16 of a row where its elements are neighbours, else 4 of each of many rows."""
     op = next((op for op in launch.block.ops if isinstance(op, hlo.ReduceOp)), None)
     if op is None or is_inner(op):
-        looped = {"persistent": LANES, "columns": LANES, "rows": 4, "chains": LANES}
-        longest = longest_row(launch.block.ops)
-        if longest is None or longest > KEPT_ROW or repeated_flops(launch) < LEAST_REPEATED:
-            return looped
-        return {**looped, "persistent": KEPT_ROW, "rows": max(1, min(4, KEPT_ROWS // longest))}
+        looped = Choice({"persistent": LANES, "columns": LANES, "rows": 4, "chains": LANES}, "row reduction")
+        longest, again = longest_row(launch.block.ops), repeated_flops(launch)
+        if longest is None or longest > KEPT_ROW or again < LEAST_REPEATED:
+            why = f"a pass does {again} flops of an element again, and rows are kept from {LEAST_REPEATED} on"
+            if again >= LEAST_REPEATED:
+                why = f"a row does not stay in the nearest cache: it keeps {KEPT_ROW:,} elements"
+            return looped.also({}, Reason("rows", f"gone over in chunks of {LANES} for each reduction", why))
+        rows = max(1, min(4, KEPT_ROWS // longest))
+        why = f"{again} flops of an element would be done again in a pass over a row that is not kept"
+        kept = Reason("rows", f"{rows} at a time on the stack, read once", why)
+        return looped.also({"persistent": KEPT_ROW, "rows": rows}, kept, algorithm="row reduction, rows kept")
     # Numbers that are unpacked from bytes take several ops, each of which takes registers for a whole tile.
     vectors = 2 if {"i8", "ui8"} & {dtype_text(v.type) for v in launch.operands} else 4
-    return {"persistent": 4, "columns": 4, "rows": vectors * lanes, "across": 1}
+    why = "neighbours in memory are of different sums"
+    return Choice(
+        {"persistent": 4, "columns": 4, "rows": vectors * lanes, "across": 1}, "reduction across rows",
+        (Reason("sums", f"{vectors * lanes} side by side", why),),
+    )  # fmt: skip
 
 
 def _products(launch: LaunchOp, ranges: Ranges, lanes: int) -> Choice:
     """Blocks of sums that registers hold; rows and columns as few as there are."""
     found = space_of(launch)
     if found is None:
-        return {"block": 2 * lanes}
+        return Choice({"block": 2 * lanes}, "sums element by element")
     op, space = found
     choice = _cut(launch, op, space, ranges, lanes)
     rows = space.extents[ROW]
@@ -120,16 +134,18 @@ def _products(launch: LaunchOp, ranges: Ranges, lanes: int) -> Choice:
         return choice
     batch, _, columns, terms = space.extents
     single = Space((batch, 1, columns, terms), space.indices, space.stored)
-    return {**choice, **{FEW + name: n for name, n in _cut(launch, op, single, ranges, lanes).items()}}
+    few = {FEW + name: n for name, n in _cut(launch, op, single, ranges, lanes).values.items()}
+    return choice.also(few, Reason("rows left over of blocks", "one by one", "their number is known at the call"))
 
 
 def _cut(launch: LaunchOp, op: Contraction, space: Space, ranges: Ranges, lanes: int) -> Choice:
     """How a product of these extents is cut."""
     summed = op.dimensions.rhs_contracting_dimensions if isinstance(op, hlo.DotGeneralOp) else ()
     if _has_words(op):
-        return {**_columns_in_panels(launch, op, _in_words(space), ranges, lanes), "words": 1}
+        found = _columns_in_panels(launch, op, _in_words(space), ranges, lanes)
+        return found.also({"words": 1}, algorithm=f"{found.algorithm}, of words of four bytes")
     if _are_neighbours(launch, op.rhs, summed, ranges):
-        return {**_transposed(*space.extents[1:], lanes), "down": 1, "transposed": 1}
+        return _transposed(space, lanes)
     if isinstance(op, hlo.ConvolutionOp) and (grouped := _grouped(op, space, lanes)) is not None:
         return grouped
     return _columns_in_panels(launch, op, space, ranges, lanes)
@@ -146,7 +162,7 @@ def _columns_in_panels(launch: LaunchOp, op: Contraction, space: Space, ranges: 
     if (blocks := _in_blocks(launch, op, space, ranges, lanes)) is not None:
         return blocks
     word = WORD if _has_words(op) else 1
-    rows, columns = _sums(space.extents[ROW], space.extents[COLUMN], lanes, _panel(op))
+    rows, columns, sums = _sums(space, lanes, panel_of(op))
     wide = isinstance(op, hlo.ConvolutionOp) and len(terms_of(op)) > 1
     runs = isinstance(op, hlo.ConvolutionOp) and wide and _has_runs(op)
     extent = space.extents[TERM]
@@ -157,10 +173,22 @@ def _columns_in_panels(launch: LaunchOp, op: Contraction, space: Space, ranges: 
         and runs
         and (large := _large_window(op, space, extent, rows, columns)) is not None
     ):
-        return large
+        return large.also({}, sums)
     terms = _terms(extent, _lies(op.lhs) and bit_width(dtype_text(op.lhs.type)) * word == 32)
-    shared = {"rows": rows, "columns": columns, "terms": terms, "down": _is_kept(op)}
-    return {**shared, "windows": int(wide), "runs": int(runs)}
+    kept, width = _is_kept(op), "all rows before the next columns" if _is_kept(op) else "blocks of rows share columns"
+    why = "a cache keeps the columns of a block" if kept else "rows of the right operand are pages apart"
+    values = {"rows": rows, "columns": columns, "terms": terms, "down": kept, "windows": int(wide), "runs": int(runs)}
+    return Choice(values, _algorithm(op, space, wide, runs), (sums, Reason("order", width, why)))
+
+
+def _algorithm(op: Contraction, space: Space, wide: bool, runs: bool) -> str:
+    """What computes a product block by block is called."""
+    packed = "packed " if panel_of(op) else ""
+    if not isinstance(op, hlo.ConvolutionOp):
+        return f"{packed}matrix-vector product" if space.extents[ROW] == 1 else f"{packed}product"
+    if not wide:
+        return f"{packed}product of pixels (1x1 convolution)"
+    return f"{packed}direct convolution, {'rows' if runs else 'points'} of the window in order"
 
 
 def _grouped(op: hlo.ConvolutionOp, space: Space, lanes: int) -> Choice | None:
@@ -179,7 +207,9 @@ def _grouped(op: hlo.ConvolutionOp, space: Space, lanes: int) -> Choice | None:
         return None
     most = min(rows, MOST_ROWS) if isinstance(rows, int) else MOST_ROWS
     even = next((n for n in range(most, MOST_ROWS // 2, -1) if isinstance(rows, int) and rows % n == 0), most)
-    return {"rows": even, "columns": lanes, "terms": columns, "together": together, "windows": 1, "down": 1}
+    values = {"rows": even, "columns": lanes, "terms": columns, "together": together, "windows": 1, "down": 1}
+    side = Reason("groups", f"{together} side by side in a vector", f"each has {columns} features of {lanes} lanes")
+    return Choice(values, "direct convolution, groups side by side", (side,))
 
 
 def _in_blocks(launch: LaunchOp, op: Contraction, space: Space, ranges: Ranges, lanes: int) -> Choice | None:
@@ -188,7 +218,7 @@ def _in_blocks(launch: LaunchOp, op: Contraction, space: Space, ranges: Ranges, 
     None where a tile is one block, or where the rows on the left are not read where they lie.
     """
     _, rows, columns, terms = space.extents
-    panel = _panel(op)
+    panel = panel_of(op)
     if not isinstance(op, hlo.DotGeneralOp) or not _lies(op.lhs) or not panel % lanes == 0 < panel:
         return None
     if not isinstance(rows, int) or not isinstance(columns, int) or not isinstance(terms, int) or terms < LEAST_TERMS:
@@ -197,16 +227,30 @@ def _in_blocks(launch: LaunchOp, op: Contraction, space: Space, ranges: Ranges, 
         return None
     if not _are_neighbours(launch, op.lhs, op.dimensions.lhs_contracting_dimensions, ranges):
         return None
-    block = _sums(rows, columns, lanes, panel)[0]
+    block, _, sums = _sums(space, lanes, panel)
     blocks = -(-rows // block)
     if blocks < LEAST_BLOCKS:
         return None
     wanted = min(-(-PROGRAMS // -(-columns // panel)), blocks // LEAST_BLOCKS)
     kept = KEPT // (4 * panel)
     # Weights that the second cache keeps are read again for each tile of rows, so that its results are whole lines.
-    order = {"down": 0, "group": 1} if 4 * columns * terms <= WEIGHTS else {"down": 1}
+    order, why = {"down": 1}, "so that each panel comes from memory once"
+    if 4 * columns * terms <= WEIGHTS:
+        order, why = {"down": 0, "group": 1}, "the second cache keeps all weights: results are whole lines"
     terms = terms if terms <= kept else next((n for n in range(kept, kept // 2, -1) if terms % n == 0), kept)
-    return {"rows": _shared_rows(rows, block, wanted), "columns": panel, "terms": terms, **order}
+    shared = _shared_rows(rows, block, wanted)
+    first = Reason("order", "rows first" if order["down"] else "columns first", why)
+    values = {"rows": shared, "columns": panel, "terms": terms, **order}
+    rows, vectors = block_of(shared, panel // lanes, SUMS[lanes])
+    inner = Reason("sums in registers", f"{rows} x {vectors * lanes}", "the most products for what is loaded")
+    because = (replace(sums, what="rows of whole blocks of"), _sharing(shared, block, terms, panel), inner, first)
+    return Choice(values, "packed product, many blocks of a panel", because)
+
+
+def _sharing(rows: int, block: int, terms: int, panel: int) -> Reason:
+    """Why a tile has many blocks of sums."""
+    size = f"{4 * panel * terms / 1024:.0f} KB in the nearest cache"
+    return Reason("tile", f"{rows} rows", f"its {-(-rows // block)} blocks share {terms} terms of a panel, {size}")
 
 
 def _large_window(op: hlo.ConvolutionOp, space: Space, run: Size, block: int, columns: int) -> Choice | None:
@@ -216,7 +260,7 @@ def _large_window(op: hlo.ConvolutionOp, space: Space, run: Size, block: int, co
     None for smaller windows, and where rows are not read where they lie.
     """
     _, rows, _, terms = space.extents
-    panel = _panel(op)
+    panel = panel_of(op)
     if not isinstance(rows, int) or not isinstance(terms, int) or not isinstance(run, int) or panel != columns:
         return None
     if 4 * panel * terms < LARGE or not _lies(op.lhs) or -(-rows // block) < LEAST_BLOCKS:
@@ -225,7 +269,9 @@ def _large_window(op: hlo.ConvolutionOp, space: Space, run: Size, block: int, co
     part = next((n for n in range(min(kept, run), kept // 2, -1) if run % n == 0), 0)
     if not part:
         return None
-    return {"rows": _shared_rows(rows, block), "columns": panel, "terms": part, "down": 1, "windows": 1, "runs": 1}
+    shared = _shared_rows(rows, block)
+    values = {"rows": shared, "columns": panel, "terms": part, "down": 1, "windows": 1, "runs": 1}
+    return Choice(values, "packed direct convolution, many blocks of a panel", (_sharing(shared, block, part, panel),))
 
 
 def _shared_rows(rows: int, block: int, wanted: int = 1) -> int:
@@ -259,24 +305,31 @@ def _are_neighbours(launch: LaunchOp, value: SSAValue, dimensions: Sequence[int]
     return any(found is not None and found.domain[k] == 1 for found in distances for k in dimensions)
 
 
-def _transposed(rows: Size, columns: Size, terms: Size, lanes: int) -> Choice:
+def _transposed(space: Space, lanes: int) -> Choice:
     """Tiles of many rows share what is transposed for them: they have a whole number of blocks that registers hold."""
+    _, rows, columns, terms = space.extents
+    because = [Reason("right operand", "transposed in registers", "elements of a column are neighbours in memory")]
     if rows == 1:
         block, columns, most = 1, 2 * lanes, 8 * lanes
     else:
-        block, width = _sums(rows, columns, lanes, 0)
+        block, width, sums = _sums(space, lanes, 0)
         columns = max(width, lanes)
         most = KEPT // (4 * columns)
+        because.append(sums)
     if isinstance(terms, int):
         terms = next((n for n in range(most - most % lanes, 0, -lanes) if terms % n == 0), min(terms, 8 * lanes))
     else:
         terms = 2 * LANES
-    return {"rows": _shared_rows(rows, block) if isinstance(rows, int) else block, "columns": columns, "terms": terms}
+    shared = _shared_rows(rows, block) if isinstance(rows, int) else block
+    values = {"rows": shared, "columns": columns, "terms": terms, "down": 1, "transposed": 1}
+    name = "matrix-vector product by columns" if rows == 1 else "product by columns"
+    return Choice(values, name, tuple(because))
 
 
 def _is_kept(op: hlo.DotOp | hlo.DotGeneralOp | hlo.ConvolutionOp) -> int:
     """Whether a cache keeps the columns of the right operand that a block reads: their rows are not pages apart."""
-    pitch = product([_panel(op) or shape_of(op.rhs)[-1], bit_width(dtype_text(op.rhs.type))]) if shape_of(op.rhs) else 0
+    shape = shape_of(op.rhs)
+    pitch = product([panel_of(op) or shape[-1], bit_width(dtype_text(op.rhs.type))]) if shape else 0
     return int(not isinstance(pitch, int) or pitch % (8 * PAGE) != 0)
 
 
@@ -287,7 +340,7 @@ def _lies(value: SSAValue) -> bool:
     return isinstance(value, BlockArgument)
 
 
-def _stored(op: Contraction) -> SSAValue:
+def stored_operand(op: Contraction) -> SSAValue:
     """The right operand as it lies in memory, where a convolution sees a window."""
     value = op.rhs
     while isinstance(op, hlo.ConvolutionOp) and isinstance(value.owner, hlo.ReshapeOp | hlo.TransposeOp):
@@ -297,7 +350,7 @@ def _stored(op: Contraction) -> SSAValue:
 
 def _has_words(op: Contraction) -> bool:
     """Whether the right operand lies in panels of words: `pack-dot-weights` and `pack-convolution-weights` say so."""
-    value = _stored(op)
+    value = stored_operand(op)
     shape = shape_of(value)
     if tuple(dtype_text(v.type) for v in (op.lhs, value, op.result)) != BYTES or not isinstance(value, BlockArgument):
         return False
@@ -308,26 +361,30 @@ def _has_words(op: Contraction) -> bool:
     return isinstance(op, hlo.DotGeneralOp) and len(shape) == 4 and (op.dimensions.rhs_contracting_dimensions == (1, 3))
 
 
-def _panel(op: hlo.DotOp | hlo.DotGeneralOp | hlo.ConvolutionOp) -> int:
+def panel_of(op: hlo.DotOp | hlo.DotGeneralOp | hlo.ConvolutionOp) -> int:
     """Columns of the right operand that lie together, where it lies in panels; 0 where it does not."""
     if _has_words(op):
-        panel = shape_of(_stored(op))[-2]
+        panel = shape_of(stored_operand(op))[-2]
         return panel if isinstance(panel, int) else 0
-    shape = shape_of(_stored(op))
+    shape = shape_of(stored_operand(op))
     panel = shape[-1] if len(shape) == (3 if isinstance(op, hlo.DotGeneralOp) else len(shape_of(op.rhs)) + 1) else 0
     return panel if isinstance(panel, int) else 0
 
 
-def _sums(rows: Size, columns: Size, lanes: int, panel: int) -> tuple[int, int]:
-    """Rows and columns of a block of sums: those in which all sums take the fewest cycles, by a model of a processor.
+def _sums(space: Space, lanes: int, panel: int) -> tuple[int, int, Reason]:
+    """Rows and columns of a block of sums: those in which all sums take the fewest cycles, by a model of a processor;
+    and the reason.
 
     It multiplies two vectors in a cycle, loads two, has a product four cycles later, and one more where it waits for
     memory; counting the terms takes half a cycle. A block that reaches beyond the last row or column computes what
     nobody needs.
     """
+    batch, rows, columns, terms = space.extents
     most = min(rows, MOST_ROWS) if isinstance(rows, int) else MOST_ROWS
     if isinstance(columns, int) and columns < lanes:
-        return most, power_of_two(columns)
+        narrow = power_of_two(columns)
+        why = f"there are {columns} columns, and a vector has {lanes}"
+        return most, narrow, Reason("sums in registers", f"{most} x {narrow}", why)
     best: dict[tuple[int, int], float] = {}
     for vectors in range(1, MOST_VECTORS + 1):
         width = vectors * lanes
@@ -343,7 +400,12 @@ def _sums(rows: Size, columns: Size, lanes: int, panel: int) -> tuple[int, int]:
             cycles = max(count * vectors / 2, LATENCY, (count + vectors) / 2 + 0.25) + 0.5
             best[count, width] = across * down * cycles
     beyond = {block: -rows % block[0] if isinstance(rows, int) else 0 for block in best}
-    return min(best, key=lambda block: (best[block], beyond[block], -block[0] * block[1]))
+    turns = batch * terms if all(isinstance(n, int) for n in space.extents) else 0
+    found, reason = fewest(
+        "sums in registers", best, lambda block: f"{block[0]} x {block[1]}",
+        lambda block: (beyond[block], -block[0] * block[1]), turns if isinstance(turns, int) else 0,
+    )  # fmt: skip
+    return *found, reason
 
 
 def _terms(extent: Size, is_loaded: bool) -> int:
@@ -365,8 +427,10 @@ def _terms(extent: Size, is_loaded: bool) -> int:
 def _attention(launch: LaunchOp, ranges: Ranges, lanes: int) -> Choice:
     op = next(op for op in launch.block.ops if isinstance(op, hlo.CompositeOp))
     transposed = _are_neighbours(launch, op.operands[1], [len(shape_of(op.operands[1])) - 1], ranges)
-    queries = _queries(shape_of(op.operands[0])[-2])
-    return {"queries": queries, "keys": KEYS, "least": LANES, "splits": 1, "transposed": int(transposed), "fill": lanes}
+    queries, reason = _queries(shape_of(op.operands[0])[-2])
+    values = {"queries": queries, "keys": KEYS, "least": LANES, "splits": 1, "transposed": int(transposed)}
+    keys = Reason("keys", f"{KEYS} at a time", "that is the order of the sums, the same everywhere")
+    return Choice({**values, "fill": lanes}, "flash attention", (reason, keys))
 
 
 def _winograd(launch: LaunchOp, ranges: Ranges, lanes: int) -> Choice:
@@ -377,47 +441,55 @@ def _winograd(launch: LaunchOp, ranges: Ranges, lanes: int) -> Choice:
     panels, points, depth, width = cast("tuple[int, ...]", shape_of(op.operands[1]))
     tiles = product([count, floordiv(rows - 2, m), floordiv(columns - 2, m)])
     held = max(1, STACK // (4 * points * (depth + width)))
-    block = _rows_of_tiles(tiles, max(1, width // lanes), lanes, held)
-    found = {"rows": block, "lanes": lanes, "panels": panels}
+    block, reason = _rows_of_tiles(tiles, max(1, width // lanes), lanes, held, points * panels * depth)
+    values = {"rows": block, "lanes": lanes, "panels": panels}
+    found = Choice(values, f"Winograd F({m}x{m}, 3x3)", (reason,))
     if not isinstance(tiles, int) or not isinstance(channels, int):
         return found
     blocks = -(-tiles // block)
     most = max(1, VALUES // (4 * points * channels * block))
     programs = -(-blocks // most)
     if programs < PROGRAMS:
-        found["panels"] = max(LEAST_PANELS, -(-panels * programs // PROGRAMS))
-    return {**found, "blocks": -(-blocks // programs)}
+        why = f"{programs} programs would give threads uneven shares"
+        panels = max(LEAST_PANELS, -(-panels * programs // PROGRAMS))
+        found = found.also({"panels": panels}, Reason("panels of a program", f"{panels}", why))
+    shared = -(-blocks // programs)
+    size = 4 * points * channels * block * shared / 1024
+    tile = Reason("tile", f"{shared} blocks", f"the second cache keeps their {size:,.0f} KB of values at all points")
+    return found.also({"blocks": shared}, tile)
 
 
-def _rows_of_tiles(tiles: Size, vectors: int, lanes: int, held: int) -> int:
+def _rows_of_tiles(tiles: Size, vectors: int, lanes: int, held: int, turns: int) -> tuple[int, Reason]:
     """Tiles of a block of sums, of so many that are `held`: those in which all sums take the fewest cycles, and what is
-    between chains of terms."""
+    between chains of terms; and the reason."""
     most = max(1, min(MOST_ROWS, SUMS[lanes] // vectors, held))
     if not isinstance(tiles, int):
-        return most
-    return min(
-        range(1, most + 1),
-        key=lambda rows: (-(-tiles // rows) * (max(rows * vectors / 2, LATENCY) + BETWEEN), -rows),
-    )
+        return most, Reason("tiles in registers", str(most), "their number is known at the call")
+    costs = {n: -(-tiles // n) * (max(n * vectors / 2, LATENCY) + BETWEEN) for n in range(1, most + 1)}
+    return fewest("tiles in registers", costs, str, lambda rows: -rows, turns)
 
 
-def _queries(extent: Size) -> int:
+def _queries(extent: Size) -> tuple[int, Reason]:
     """Queries of a tile, which share keys that are transposed: that is as much work as eight queries are."""
     if not isinstance(extent, int):
-        return 16
-    return min((32, 16, 8, 4, 2, 1), key=lambda block: -(-extent // block) * (block + 8))
+        return 16, Reason("queries", "16", "their number is known at the call")
+    return fewest("queries", {n: -(-extent // n) * (n + 8) for n in (32, 16, 8, 4, 2, 1)}, str, lambda n: -n)
 
 
 def _window(launch: LaunchOp, ranges: Ranges, lanes: int) -> Choice:
-    return {**_elements(launch, ranges, lanes), **SIDE_BY_SIDE}
+    return _elements(launch, ranges, lanes).also(SIDE_BY_SIDE)
 
 
 def _sort(launch: LaunchOp, ranges: Ranges, lanes: int) -> Choice:
-    return {"direct": 2 * MERGED, "merge": MERGED}
+    return Choice({"direct": 2 * MERGED, "merge": MERGED}, "merge sort")
 
 
 def _scan(launch: LaunchOp, ranges: Ranges, lanes: int) -> Choice:
-    return {"columns": KEYS, "rows": 1, **SIDE_BY_SIDE}
+    return Choice({"columns": KEYS, "rows": 1, **SIDE_BY_SIDE}, "scan")
+
+
+_BY_KIND = {"window": "windows", "scatter": "scatter", "library": "library routine"}
+"""Kind of kernel -> what computes its elements is called."""
 
 
 _ROWS: Mapping[str, Callable[[LaunchOp, Ranges, int], Choice]] = {
@@ -435,4 +507,4 @@ _ROWS: Mapping[str, Callable[[LaunchOp, Ranges, int], Choice]] = {
 }
 """Kind of kernel -> its choices; each schedule has defaults for what is not said."""
 
-__all__ = ["settings_for"]
+__all__ = ["choose", "panel_of", "settings_for", "stored_operand"]

@@ -8,22 +8,22 @@ f64. Images are padded to whole tiles: by whoever pads them for the convolution 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from xdsl.dialects.builtin import DictionaryAttr, FloatAttr, StringAttr, f64
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from gcomp.analysis.constants import stored_array
 from gcomp.analysis.machines import Machine, machine_named
-from gcomp.analysis.winograd import Errors, Layer, errors, tiles_for
+from gcomp.analysis.winograd import Errors, Layer, Ways, errors, ways_of
 from gcomp.exactness import Exactness
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.attributes import sizes_of
 from gcomp.ir.builder import Builder
-from gcomp.ir.composites import MEASURED, composite, trust
+from gcomp.ir.composites import CONSIDERED, MEASURED, composite, trust
 from gcomp.ir.native import WeightOp
 from gcomp.ir.program import Program
 from gcomp.ir.types import dtype_text, shape_of
@@ -45,6 +45,8 @@ class ConvolutionToWinograd(Pattern):
 
     def __init__(self, machine: Machine | None = None, factor: int = 2) -> None:
         self.machine, self.factor = machine or machine_named("x86-64-v4"), factor
+        self.considered: dict[Operation, DictionaryAttr] = {}
+        """What was said of each convolution that was asked about, and of the composite that it became."""
 
     def applies(self, op: hlo.ConvolutionOp) -> bool:
         return _is_plain(op) and {dtype_text(v.type) for v in (op.lhs, op.rhs, op.result)} == {"f32"}
@@ -59,12 +61,25 @@ class ConvolutionToWinograd(Pattern):
         layer = Layer(count, height, width, *weights.shape[2:])
         if layer.channels < LEAST or layer.channels % LEAST or 0 in (count, height, width):
             return None
-        for m in tiles_for(layer, self.machine):
+        ways, inexact = ways_of(layer, self.machine), dict[int, float]()
+        for m in ways.tiles:
             values = transformed(weights, m, panel)
             measured = errors(weights, values, m)
             if measured.ratio <= self.factor:
-                return [_by_points(op, b, m, values, measured)]
+                found = _by_points(op, b, m, values, measured)
+                assert isinstance(found.owner, Operation)
+                self.considered[found.owner] = _said(ways, inexact)
+                return [found]
+            inexact[m] = measured.ratio
+        self.considered[op] = _said(ways, inexact)
         return None
+
+
+def _said(ways: Ways, inexact: Mapping[int, float]) -> DictionaryAttr:
+    """The seconds of each way, and how many times the error of plain sums those have that are too inexact."""
+    found = {"sums": ways.sums, **{f"winograd {m}x{m}": time for m, time in ways.points.items()}}
+    found |= {f"error of winograd {m}x{m}": ratio for m, ratio in inexact.items()}
+    return DictionaryAttr({name: FloatAttr(value, f64) for name, value in found.items()})
 
 
 def _is_plain(op: hlo.ConvolutionOp) -> bool:
@@ -123,7 +138,11 @@ class ChooseConvolutions(Pass):
     factor: int = 2
 
     def run(self, program: Program, context: PassContext) -> bool:
-        return apply_rewrites(program, (ConvolutionToWinograd(machine_named(self.target), self.factor),), context)
+        pattern = ConvolutionToWinograd(machine_named(self.target), self.factor)
+        changed = apply_rewrites(program, (pattern,), context)
+        for op, said in pattern.considered.items():
+            op.attributes[CONSIDERED] = said
+        return changed or bool(pattern.considered)
 
 
 __all__ = ["ChooseConvolutions", "ConvolutionToWinograd"]

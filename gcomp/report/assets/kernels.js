@@ -60,6 +60,7 @@ async function showKernel(n) {
   const known = buttons.filter(([, key]) => texts[key] !== undefined);
   side(h("h2", {}, k.label), h("dl", {}, facts.filter(([, value]) => value).flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)])),
     h("p", {}, h("button", {onclick: () => goNode(l, k.node)}, "in the graph"), " ", h("button", {onclick: () => go("memory")}, "in memory")),
+    ...listed("How, and why", k.how.map((line) => [line])),
     h("h3", {}, "Computes"), h("pre", {}, k.ops.map((line) => D.lines[line].trim()).join("\n")),
     ...listed("Not one kernel with", apart.map(([a, b, why, gain]) => [h("a", {onclick: () => go("kernels", a === n ? b : a)},
       D.kernels[a === n ? b : a].label), `: ${why}${gain ? ` (${gain.toFixed(1)} µs)` : ""}`])),

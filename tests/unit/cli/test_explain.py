@@ -237,7 +237,7 @@ def names_in(places: list[str]) -> list[str]:
 
 
 def test_a_kernel_comes_from_the_nodes_that_it_computes_in_order(cli: Cli, layers: Path) -> None:
-    (block,) = json.loads(cli("explain", "layers.onnx", "--json").out)["blocks"]
+    (block,) = json.loads(cli("explain", "layers.onnx", "--json", "--machine", this_machine()).out)["blocks"]
     found = [names_in(kernel["places"]) for kernel in block["kernels"]]
     everything = [name for names in found for name in names]
     expected = [f"{kind}-{i}" for i in range(9) for kind in ("conv", "relu")] + [f"wave-{i}" for i in range(LAYERS)]
@@ -248,3 +248,22 @@ def test_a_kernel_comes_from_the_nodes_that_it_computes_in_order(cli: Cli, layer
     PassManager(parse_pipeline(KERNELS)).run(program)
     launched = [names_in(places(op.location)) for op in program.ops() if isinstance(op, LaunchOp)]
     assert launched == found, "kernels that are launched and drawn have the same places"
+
+
+def test_each_kernel_says_how_it_is_computed_and_why(cli: Cli, folder: Path) -> None:
+    """What is said is what lowering takes: tiles are those of the settings, predicted times those of the model."""
+    found = json.loads(cli("explain", "centered.mlir", "--json", "--target", "cpu:x86-64-v4").out)["made"]
+    reduction, product = found
+    assert reduction["algorithm"] == "reduction across rows"
+    assert product["algorithm"].startswith("packed product") or product["algorithm"].startswith("product")
+    assert product["tile"].startswith("rows ")
+    assert any("x" in reason and "next best" in reason for reason in product["because"])
+    assert all(row["microseconds"] > 0 and row["measured"] is None and row["layouts"] for row in found)
+    shown = cli("explain", "centered.mlir", "--target", "cpu:x86-64-v4").out
+    assert product["algorithm"] in shown and product["because"][0] in shown
+
+
+def test_measured_times_stand_beside_predicted_ones(cli: Cli, folder: Path) -> None:
+    found = json.loads(cli("explain", "centered.mlir", "--json", "--measure").out)["made"]
+    assert all(row["measured"] > 0 for row in found)
+    assert cli("explain", "centered.mlir", "--measure", "--machine", "cpu").code == 2

@@ -10,7 +10,7 @@ import pytest
 
 import gcomp
 from gcomp.analysis.machines import machine_named
-from gcomp.analysis.winograd import Errors, Layer, errors, tiles_for
+from gcomp.analysis.winograd import Errors, Layer, errors, ways_of
 from gcomp.errors import UsageError
 from gcomp.exactness import Numerics
 from gcomp.ir import stablehlo as hlo
@@ -72,9 +72,9 @@ def test_errors_decide(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_large_weights_of_a_small_image_are_read_as_they_are() -> None:
     """Where memory decides, products at more points are no gain."""
-    assert tiles_for(Layer(1, 56, 56, 64, 64), V4)[0] == 4
-    assert list(tiles_for(Layer(1, 7, 7, 512, 512), V4)) == [2]
-    assert list(tiles_for(Layer(1, 2, 2, 512, 512), V4)) == []
+    assert ways_of(Layer(1, 56, 56, 64, 64), V4).tiles[0] == 4
+    assert list(ways_of(Layer(1, 7, 7, 512, 512), V4).tiles) == [2]
+    assert list(ways_of(Layer(1, 2, 2, 512, 512), V4).tiles) == []
 
 
 @pytest.mark.parametrize("m", [2, 4])

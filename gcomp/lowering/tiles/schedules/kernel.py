@@ -66,10 +66,12 @@ class Scratch:
 
 @record
 class Scheduled:
-    """The kernels that a launch becomes, in order."""
+    """The kernels that a launch becomes, in order; `form` says which of a schedule's ways it took, where it has
+    several."""
 
     steps: tuple[Step, ...]
     scratch: tuple[Scratch, ...] = ()
+    form: str = ""
 
 
 @record

@@ -45,10 +45,11 @@ def loop(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings) -> Sch
         return computing(launch, name, ranges, settings, wholes(launch))
     if (inside := insides(launch)) is not None:
         found = computing(launch, name, ranges, settings, inside)
-        return Scheduled((*found.steps, *borders(launch, name, ranges)))
+        return Scheduled((*found.steps, *borders(launch, name, ranges)), form=f"{found.form}, borders apart")
     if cuts := pieces(launch):
         schedules = [computing(launch, f"{name}_{n}", ranges, settings, parts) for n, parts in enumerate(cuts)]
-        return Scheduled(tuple([step for found in schedules for step in found.steps]))
+        steps = tuple([step for found in schedules for step in found.steps])
+        return Scheduled(steps, form=f"{schedules[0].form}, a kernel for each piece of a concatenation")
     return computing(launch, name, ranges, settings, wholes(launch))
 
 
@@ -115,7 +116,8 @@ def flat(
         tuple([
             _flat_step(KernelWriter(launch, own, ranges, refused), count, outputs, settings, parts)
             for own, (count, outputs) in zip(names, groups.items(), strict=True)
-        ])
+        ]),
+        form="elements in the order of memory",
     )  # fmt: skip
 
 
@@ -150,7 +152,8 @@ def along(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings, parts
         if isinstance(row, int) and row < SHORT:
             return None
         with suppress(RefusedError):
-            return Scheduled((along_step(KernelWriter(launch, name, ranges, DIVISIONS), split, settings, parts),))
+            step = along_step(KernelWriter(launch, name, ranges, DIVISIONS), split, settings, parts)
+            return Scheduled((step,), form="elements row by row")
     return None
 
 
@@ -205,7 +208,8 @@ def beside(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings, part
         tuple([
             _beside_step(KernelWriter(launch, own, ranges), run, columns, parts)
             for own, run in zip(names, runs, strict=False)
-        ])
+        ]),
+        form=f"windows, {block} pixels by {columns} channels beside each other",
     )  # fmt: skip
 
 
@@ -296,7 +300,7 @@ def tiled(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings, acros
     for j, part in parts.items():
         _store(writer, j, frame, indices, elements, part)
     warps = settings.get("warps", max(1, min(8, sizes[across] * sizes[last] // 256)))
-    return Scheduled((writer.step((product(counts),), warps),))
+    return Scheduled((writer.step((product(counts),), warps),), form="transposed tile by tile")
 
 
 def frame_ids(counts: Sequence[Size]) -> tuple[Size, ...]:
