@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+ModelFile = Annotated[Path, typer.Argument(help="an .onnx or .mlir file, or package.module:factory")]
 Dims = Annotated[
     list[str] | None,
     typer.Option("--dim", "-d", metavar="NAME=SIZE", help="a symbolic dimension: batch=8, batch=1..64"),

@@ -14,7 +14,7 @@ import typer
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from gcomp.cli.arguments import Constants, Dims, Inputs, Links, Load, PipelineOption, Structures, Target
+from gcomp.cli.arguments import Constants, Dims, Inputs, Links, Load, ModelFile, PipelineOption, Structures, Target
 from gcomp.cli.options import Source, load_files, read_arrays, source_of
 from gcomp.errors import GcompError
 from gcomp.ir.locations import where
@@ -210,7 +210,7 @@ def _first_failure(
 
 
 def bisect(
-    model: Annotated[Path, typer.Argument(help="an .onnx or .mlir file, or package.module:factory")],
+    model: ModelFile,
     inputs: Inputs = None,
     pipeline: PipelineOption = None,
     target: Target = DEFAULT_TARGET,

@@ -18,6 +18,7 @@ from gcomp.cli.arguments import (
     Links,
     Load,
     MeshOption,
+    ModelFile,
     PipelineOption,
     PrintAfterChangeOption,
     Shardings,
@@ -62,7 +63,7 @@ def verified_text(verified: Json) -> str:
 
 
 def compile(
-    model: Annotated[Path, typer.Argument(help="an .onnx or .mlir file, or package.module:factory")],
+    model: ModelFile,
     output: Annotated[Path, typer.Option("--output", "-o", help="the artifact to write")] = Path("model.gcomp"),
     target: Target = DEFAULT_TARGET,
     dim: Dims = None,

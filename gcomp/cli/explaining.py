@@ -24,7 +24,7 @@ from gcomp.analysis.fusion.decide import Decisions, Verdict, decide, unfused_rea
 from gcomp.analysis.fusion.groups import Group
 from gcomp.analysis.machines import Machine, machine_named
 from gcomp.analysis.work import Nominal
-from gcomp.cli.arguments import Constants, Dims, Links, Load, Structures, Target
+from gcomp.cli.arguments import Constants, Dims, Links, Load, ModelFile, Structures, Target
 from gcomp.cli.options import Source, load_files, source_of, write_file
 from gcomp.cli.sharding import explain_sharding
 from gcomp.cli.tables import FittedTable
@@ -384,7 +384,7 @@ _Devices = Annotated[
 
 
 def explain(
-    model: Annotated[Path, typer.Argument(help="an .onnx or .mlir file, or package.module:factory")],
+    model: ModelFile,
     target: Target = DEFAULT_TARGET,
     machine: Annotated[
         str | None,

@@ -22,6 +22,7 @@ from gcomp.cli.arguments import (
     Dims,
     Links,
     MeshOption,
+    ModelFile,
     NoNative,
     Shardings,
     Structures,
@@ -300,7 +301,7 @@ def write_parameters_command(model: Path, state: Path, output: Path) -> None:
 
 
 def train_step(
-    model: Annotated[Path, typer.Argument(help="an .onnx or .mlir file, or package.module:factory")],
+    model: ModelFile,
     output: Annotated[Path, typer.Option("--output", "-o", help="the artifact to write")] = Path("step.gcomp"),
     loss: Annotated[
         str, typer.Option(help="cross_entropy, nll, mse, l1, huber, bce_with_logits; output: the model gives it")

@@ -13,7 +13,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 import gcomp
-from gcomp.cli.arguments import Constants, Dims, Links, Load, PipelineOption, Structures
+from gcomp.cli.arguments import Constants, Dims, Links, Load, ModelFile, PipelineOption, Structures
 from gcomp.cli.options import Source, check_writable, load_files, source_of, write_file
 from gcomp.errors import UsageError
 from gcomp.ir.kernel import LaunchOp
@@ -115,7 +115,7 @@ def _order(forms: Sequence[Form]) -> str:
 
 
 def tune(
-    model: Annotated[Path, typer.Argument(help="an .onnx or .mlir file, or package.module:factory")],
+    model: ModelFile,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="an artifact of the fastest configurations to write")
     ] = None,

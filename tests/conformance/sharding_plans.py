@@ -32,7 +32,6 @@ from gcomp.corpus.store import Member, corpus
 from gcomp.ir import sdy
 from gcomp.ir.program import Program
 from gcomp.judging.targets import target_failure
-from gcomp.partitioning.memory import predicted_memory
 from gcomp.partitioning.search.devices import mesh_named
 from gcomp.partitioning.search.planning import plan_of
 from gcomp.passes.base import PassContext
@@ -41,6 +40,7 @@ from gcomp.passes.sharding.shard import apply
 from gcomp.reference.inputs import sample_inputs
 from gcomp.reference.interpreter import interpret
 from gcomp.testing.reduce.signature import set_outputs
+from tests.support.device_memory import predicted_memory
 
 PAGE = Path(__file__).parents[2] / "docs" / "generated" / "sharding_plans.md"
 DEVICES = 8

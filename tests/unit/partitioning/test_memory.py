@@ -6,9 +6,9 @@ import pytest
 
 import gcomp
 from gcomp.ir.program import Program
-from gcomp.partitioning.memory import predicted_memory
 from gcomp.passes.base import PassContext
 from gcomp.passes.sharding.partition import Partition
+from tests.support.device_memory import predicted_memory
 from tests.support.devices import on_devices
 
 GATHERED = """sdy.mesh @mesh = <["a"=2]>

@@ -17,7 +17,6 @@ from gcomp.ir.types import is_tensor, static_shape
 from gcomp.partitioning import rule_of
 from gcomp.partitioning.network import Network
 from gcomp.partitioning.propagation import Propagation, propagate
-from gcomp.partitioning.reasons import reasons
 from gcomp.passes.base import Pass, PassContext
 from gcomp.passes.graph.dce import DeadCodeElimination
 from gcomp.passes.sharding.propagate_shardings import PropagateShardings
@@ -25,6 +24,7 @@ from gcomp.passes.sharding.shard import Shard
 from gcomp.sharding import AxisRef, DimensionSharding, Mesh, Sharding, SubAxis
 from gcomp.testing.check import check_pass
 from gcomp.testing.generate.program import seeded_program
+from tests.support.sharding_reasons import reasons
 from tests.support.shardy import propagated, rules_of, with_own_constants
 from tools.sharding_table import linked_by_rule, linked_by_text
 

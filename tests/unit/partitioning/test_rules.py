@@ -15,7 +15,7 @@ from gcomp.ir.program import Program
 from gcomp.partitioning import LOCAL, RULES, Factor, Kind, ShardingRule, rule_of
 from gcomp.testing.generate.choices import Seeded
 from gcomp.testing.generate.program import seeded_program
-from gcomp.testing.parts import Checked, check_rule, difference
+from tests.support.cut_ops import Checked, check_rule, difference
 from tests.support.samples import samples
 from tests.unit.partitioning.programs import OPS, op
 
