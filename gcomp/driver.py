@@ -160,7 +160,7 @@ def _passes(target: Target, options: Options) -> list[Pass]:
 
 
 def _stages(target: Target, options: Options) -> list[Stage]:
-    """What was asked for, in the order in which it is done. Every program may print, and is looked into."""
+    """The stages that the options ask for, in order. `Looking` is always one, since any program may print."""
     found: list[tuple[object, Callable[[], Stage]]] = [
         (True, lambda: Placing(options, target)),
         (target.can(Ability.NUMERICS), lambda: Choosing(options)),

@@ -35,7 +35,7 @@ Array: TypeAlias = "np.ndarray[Any, Any]"
 
 
 def nobody(step: str) -> None:
-    """Report progress to nobody."""
+    """A progress callback that does nothing."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -39,7 +39,7 @@ class Errors:
 
 @record
 class Layer:
-    """The convolution of so many images of `height` by `width` results."""
+    """The sizes of one convolution: a batch of images whose results are `height` by `width`."""
 
     images: int
     height: int

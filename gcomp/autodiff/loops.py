@@ -172,7 +172,7 @@ class _Iteration:
 
     @staticmethod
     def begin(sweep: Reverse, op: Any, carried: Sequence[int], outer: Sequence[SSAValue], trips: Trips) -> _Iteration:
-        """The body, as yet with arguments in place of what is going to be saved."""
+        """Differentiate the body, with placeholder arguments for the values that will be saved."""
         b, body = sweep.b, op.body.block
         own = [tensor((), "i64"), *(op.operands[i].type for i in carried), *(v.type for v in outer)]
         block = Block(arg_types=[*own, *body.arg_types, tensor((), "i64")])

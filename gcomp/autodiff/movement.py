@@ -142,7 +142,7 @@ def _dynamic_update(b: Builder, op: Any, g: SSAValue, operand: int) -> SSAValue:
 
 
 class _Slices(Linear):
-    """Cotangents of slices are added in place: in a loop, one turn touches its own slice and not the whole."""
+    """Cotangents of slices are added in place: in a loop, an iteration updates its slice, not the whole tensor."""
 
     def pull(self, sweep: Reverse, op: Any, cotangents: Sequence[Maybe]) -> None:
         known, (cotangent,), b = sweep.get(op.operand), cotangents, sweep.b

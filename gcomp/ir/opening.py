@@ -1,4 +1,4 @@
-"""Weights as inputs: what is to change from call to call is no constant of a program."""
+"""Turn weights into inputs of the program, for values that change from call to call."""
 
 from __future__ import annotations
 

@@ -172,7 +172,7 @@ class Program:
         return sum(1 for op in self.ops() if not isinstance(op, ModuleOp | FuncOp))
 
     def callees(self) -> Iterator[tuple[CallOp, str]]:
-        """All calls, with the names of what they call."""
+        """All call ops, each with the name of its callee."""
         for op in self.ops():
             if isinstance(op, CallOp):
                 yield op, op.callee.root_reference.data

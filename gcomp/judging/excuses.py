@@ -115,7 +115,7 @@ def _without_denormals(value: Value) -> Value:
 
 
 def _values_like(array: Array, args: Sequence[Value], seed: int, random: np.random.Generator) -> Array:
-    """Other values of an array's type: operands, numbers, or NaN or infinities, which numbers may hide."""
+    """Replacement values of an array's type: the operands, ordinary numbers, NaN, or infinities."""
     text = text_of(array.dtype)
     arrays = [cast(Array, arg) for arg in args if isinstance(arg, np.ndarray) and arg.size]
     if seed == _OWN and arrays and (arrays[0].dtype, arrays[0].shape) == (array.dtype, array.shape):

@@ -132,7 +132,7 @@ def _floor_of_floats(b: Builder, left: SSAValue, right: SSAValue) -> SSAValue:
 
 
 def _copysign(b: Builder, x: SSAValue, y: SSAValue) -> SSAValue:
-    """The size of x with the sign of y, of which zeros have one, too."""
+    """The magnitude of x with the sign of y; -0 counts as negative."""
     negative = b.binary(hlo.CompareOp, y, b.full_like(y, 0), comparison_direction="LT", compare_type="TOTALORDER")
     size = b.emit(hlo.AbsOp, x)
     return b.select(negative, b.emit(hlo.NegateOp, size), size)

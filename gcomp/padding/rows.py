@@ -1,4 +1,4 @@
-"""Importing this fills the table of padding."""
+"""Imports every module that registers padding rules."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def bitcast_convert(op: Operation, draft: Draft) -> None:
 
 @rules(hlo.ReshapeOp)
 def reshape(op: hlo.ReshapeOp, draft: Draft) -> None:
-    """Dimensions with equal products have their major factors in common, as far as they go."""
+    """Groups of dimensions with equal products share factors, from the major dimension down."""
     old, new = draft.shapes
     if 0 in old:
         return

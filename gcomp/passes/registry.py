@@ -46,7 +46,7 @@ def transformations() -> Mapping[str, type[Pass]]:
 
 
 def _find_pass(name: str) -> type[Pass] | None:
-    """The pass of a name. Until somebody asks for all, a look at the file of that name does."""
+    """The pass of a name, imported from the file of that name where that suffices."""
     own = None if all_passes.cache_info().currsize else _own(name)
     return own or all_passes().get(name) or transformations().get(name)
 

@@ -1,4 +1,4 @@
-"""Telling whether a program changed."""
+"""Fingerprints of programs, to tell whether a pass changed one."""
 
 from __future__ import annotations
 

@@ -159,7 +159,7 @@ _VANISHING = (0.0, 1.0, -1.0)
 
 
 class _Folds(VariedInterpreter):
-    """An interpreter whose sums and products overflow, or vanish, where a part of what they fold does in some order."""
+    """An interpreter whose reductions overflow (or underflow) wherever some order of the terms would."""
 
     def __init__(self, program: Program, seed: int, max_steps: int | None) -> None:
         self._seed, self._random = seed, np.random.default_rng(seed)

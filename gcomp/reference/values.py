@@ -58,7 +58,7 @@ def integers(text: str) -> Array:
 
 @cache
 def about(text: str, number: float) -> Array:
-    """The number itself, its neighbours, twice and half of it, with both signs: those that the element type holds.
+    """A number, its neighbours, its double and its half, with both signs, as far as the element type holds them.
 
     At least two of them, or none.
     """

@@ -73,7 +73,7 @@ class Snapshot:
 
 @dataclass
 class Difference:
-    """What became of ops: lines in order, each kept (" "), removed ("-") or new ("+"), and the ops of the latter."""
+    """A diff of the ops before and after a pass: each line kept (" "), removed ("-") or new ("+"), and the new ops."""
 
     rows: list[tuple[str, int]]
     removed: list[Operation]

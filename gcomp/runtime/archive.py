@@ -165,7 +165,7 @@ def _write_member(file: BinaryIO, name: str, content: Stream, start: int) -> Pla
 
 
 def _name_problem(name: str, taken: set[str]) -> str | None:
-    """What is wrong with a name: it is a path, or a file system could take it for one in `taken`. Else adds it."""
+    """Why a member's name is refused (it is a path, or collides with one in `taken` on a file system); else adds it."""
     if not zipform.is_plain_name(name):
         return f"{name[:80]!r} is not made of ASCII letters, digits, `_`, `-` and inner dots"
     if name.lower() in taken:

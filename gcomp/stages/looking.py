@@ -27,7 +27,7 @@ from gcomp.targets.base import Target
 
 
 class Looking(Stage):
-    """Values and prints of a program, in an executable of their own beside it; and checks within it."""
+    """Fetched values and prints, computed by a second executable; and runtime checks, inserted into the program."""
 
     def __init__(self, options: Options, target: Target) -> None:
         fetch, checks = options.fetch, options.checks

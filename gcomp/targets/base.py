@@ -55,7 +55,7 @@ class Target(Engine):
         return None if machine is None else machine.seconds(flops, moved, narrow=narrow)
 
     def code_texts(self, program: Program) -> Mapping[str, str]:
-        """By a kernel's name, what its compiler is given of it besides the source in the plan; none for most targets.
+        """Kernel name -> further code given to its compiler besides the plan's source; empty for most targets.
 
         `program` is one after the pipeline.
         """

@@ -103,7 +103,7 @@ class TargetCheck:
         *,
         seed: int = 0,
     ) -> Predicate:
-        """Whether the target does the same wrong on a candidate, on the inputs that `inputs` has for it, if any."""
+        """A predicate for the reducer: whether the target still fails in the same way on a candidate, on its inputs."""
 
         def interesting(program: Program) -> bool:
             given = None if inputs is None else inputs(program)

@@ -89,7 +89,7 @@ class TileChecker(Interpreter):
     def shares_places(
         self, op: LaunchOp, args: Sequence[Array], sizes: Mapping[str, int], expected: Sequence[Array]
     ) -> bool:
-        """Whether a comparator puts several elements in one place, which several lanes write then."""
+        """Whether a comparator is no strict order, so that a counting sort gives several elements the same position."""
         program, inputs = alone(op, self.ranges), with_sizes(op, args, sizes)
         return any(mask.any() for mask in unordered_elements(program, inputs, expected))
 

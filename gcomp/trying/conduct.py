@@ -174,7 +174,10 @@ def _listen(event: str, arguments: tuple[Any, ...]) -> None:
 
 @contextlib.contextmanager
 def _watched(seen: list[str]) -> Generator[None]:
-    """What the body does outside of the process goes to `seen`. Audit hooks stay: workers end soon."""
+    """Record in `seen` what the body does outside the process (files, sockets, processes), by an audit hook.
+
+    The hook stays: it cannot be removed, and workers end soon.
+    """
     if not getattr(_watched, "hooked", False):
         sys.addaudithook(_listen)
         _watched.hooked = True  # pyright: ignore[reportFunctionMemberAccess]

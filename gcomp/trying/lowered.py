@@ -1,4 +1,4 @@
-"""What code a program becomes, kept for as long as gcomp stays the same: models without a pass are lowered once."""
+"""A cache of lowered code, valid for one version of gcomp: the baseline of each model is lowered once."""
 
 from __future__ import annotations
 

@@ -148,7 +148,7 @@ def _through(flow: Dataflow, m: IndexingMap, row: Size) -> Size:
 def _check_outputs(
     flow: Dataflow, outputs: Sequence[int], count: Size, domains: Sequence[Shape], row: Mapping[SSAValue, Size]
 ) -> None:
-    """A kernel writes what its rows hold: a result for each row, or one for each element that a reduction reads."""
+    """Check that each output of a kernel has one element per row, or one per element that a reduction reads."""
     sizes = {count, *map(product, domains)}
     for i in outputs:
         shape = shape_of(flow.ops[i].results[0])

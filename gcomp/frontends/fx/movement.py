@@ -191,7 +191,7 @@ def constant_pad(ctx: NodeContext) -> Results:
 
 @imports("roll")
 def roll(ctx: NodeContext) -> Results:
-    """Shifted round along axes; along all elements where no axis is given."""
+    """Elements rotated along axes; along the flattened tensor where no axis is given."""
     b, x, shifts, axes = ctx.b, ctx["self"], ctx.arg("shifts"), ctx.arg("dims")
     flat = not axes
     if flat:

@@ -1,4 +1,4 @@
-"""Jaxprs inside of jaxprs: calls, custom derivatives, checkpoints: imported in place. And what only JAX sees."""
+"""Primitives that hold a jaxpr (calls, custom derivatives, checkpoints), inlined; and markers of JAX alone."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ class EqnContext:
         return dtype_text(self[index].type)
 
     def type_of(self, aval: Any) -> Tensor:
-        """The type that holds values of a JAX type."""
+        """The IR type of a JAX abstract value."""
         return avals.type_of(aval)
 
     def out_type(self, index: int = 0) -> Tensor:

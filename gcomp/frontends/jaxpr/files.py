@@ -154,7 +154,7 @@ def _ops_of(op: Any) -> Iterator[Any]:
 def _main(
     exported: Any, inputs: Sequence[str], results: Sequence[str], given: Sequence[str], taken: Sequence[str]
 ) -> str:
-    """A function of all inputs that calls @exported on those that it kept."""
+    """Build `main` with all inputs, which calls @exported with those that JAX kept."""
     ports = _ports(exported.in_tree, "x", inputs, 1, exported.in_avals, given)
     arguments = ", ".join(f"%a{i}: {port}" for i, port in enumerate(ports))
     outputs = ", ".join(_ports(exported.out_tree, "r", results, 0, exported.out_avals, taken))

@@ -27,7 +27,7 @@ class Undefined:
         self.__dict__.update(name=name, why=why, place=where_here())
 
     def refuse(self, where: str | None = None) -> UnsupportedError:
-        """The error for a use of the variable, here or at another place."""
+        """The error for a use of a variable that has no value on every path."""
         return UnsupportedError(
             f"the variable {self.name!r} has no value that is known here", where=where or where_here(), why=self.why,
             fix=f"give {self.name!r} a value of one type on every path, also before a loop",

@@ -253,7 +253,7 @@ def scans(k: Kernel, op: combining.ScanOp) -> None:
 
 
 def _step(k: Kernel, op: combining.ScanOp, tiles: Sequence[Stored], targets: Sequence[Stored], distance: int) -> None:
-    """Combine each element with the one at a distance before it, or after it; those without one stay."""
+    """One step of a parallel scan: combine each element with the one at a distance before (or after) it, if any."""
     shape, axis, w = static_shape(op.operands[0]), op.axis, k.w
     inner = 1
     for size in shape[axis + 1 :]:

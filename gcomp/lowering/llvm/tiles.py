@@ -120,7 +120,7 @@ class Stored(Tile):
         return read(self.w, self.w.place(self.address(row, column), offset, self._item), self.dtype, lanes)
 
     def put(self, row: Index, column: Index, lanes: Lanes) -> None:
-        """Write elements side by side."""
+        """Store contiguous elements."""
         write(self.w, self.address(row, column), lanes)
 
     def own_spaces(self) -> set[Space]:

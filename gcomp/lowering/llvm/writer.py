@@ -52,7 +52,7 @@ class Writer:
         return f"{prefix or 'v'}{self._count}"
 
     def emit(self, line: str) -> None:
-        """An instruction without a value."""
+        """Write an instruction that has no result, such as a store or a branch."""
         self._lines.append(f"  {line}")
 
     def value(self, code: str) -> str:

@@ -1,4 +1,4 @@
-"""Boxes of tensors in the tile dialect: what a GPU's copy unit (TMA, of sm_90 and up) is told, and what it brings.
+"""Tensor descriptors and box loads of the tile dialect, for the tensor memory accelerator (TMA) of sm_90 and later.
 
 A descriptor says where a tensor lies in a buffer; a box is a tile of it, and is 0 beyond the tensor's sizes.
 """

@@ -1,4 +1,4 @@
-"""Device segments in the making: which kernels run on which memory in which order, whatever a kernel is.
+"""Drafts of device segments: the order of launches and their buffers, independent of what a target's kernel is.
 
     draft = Draft(arena=4096)
     x, y = draft.buffer("input", 0, 4 * n), draft.buffer("output", 0, 4 * n)

@@ -99,7 +99,7 @@ class _Run:
         self.writer = 1 + int(ids[0]) if tile.IN_ORDER in kernel.attributes else None
         """The number, from 1, of the one program whose own memory may be read and overwritten; None for no program."""
         self.active: Array | None = None
-        """The programs that take part in the turn of a loop; None for all."""
+        """The programs that are active in the current iteration of a loop; None for all."""
 
     def block(self, block: Block, arguments: Sequence[Any]) -> list[Any]:
         """Run a block; what it yields."""

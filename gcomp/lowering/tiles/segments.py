@@ -340,7 +340,7 @@ class Lowering(Generic[K]):
     # ---- control flow ----
 
     def while_(self, op: hlo.WhileOp) -> None:
-        """What is carried lies in the places of the results."""
+        """Lower a while loop: carried values live in the buffers of its results."""
         targets = self.results(op)
         for value, target in zip(op.operands, targets, strict=True):
             self.move(value, target)

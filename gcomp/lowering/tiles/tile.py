@@ -181,7 +181,7 @@ class KernelOp(IRDLOperation):
 
     @property
     def stages(self) -> int:
-        """Turns of a loop whose loads are under way at a time."""
+        """Software pipelining: the number of loop iterations whose loads are in flight at a time."""
         return integer_of(self.num_stages)
 
     def verify_(self) -> None:
@@ -539,8 +539,8 @@ class AtomicOp(Access):
 class ForOp(TileOp):
     """`for i in range(lower, upper, step)` with carried tiles. The region takes i and these, and yields these.
 
-    `flatten` asks for one loop of this one and the one inside, so that loads of the next turn begin before this ends.
-    `rolled` asks for a loop even of few turns, which would else be written one after the other.
+    `flatten` asks for one loop of this one and the one inside, so that loads of the next iteration overlap with it.
+    `rolled` keeps a loop of few iterations, which would otherwise be unrolled.
     """
 
     name = "tile.for"
@@ -556,7 +556,7 @@ class ForOp(TileOp):
 
     @property
     def stride(self) -> int:
-        """How far the index moves each turn."""
+        """The step of the index in each iteration."""
         return integer_of(self.step)
 
     @property

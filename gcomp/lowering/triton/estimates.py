@@ -26,7 +26,7 @@ PIECES = (2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 """Into how many pieces long sums may be cut."""
 
 LEAST_TURNS = 4
-"""A piece has at least so many turns of the loop."""
+"""The least number of loop iterations of a piece."""
 
 FILL = 1.0e-6
 """Seconds from the start of a block until its units have operands, and its last until it is stored: two latencies of
@@ -42,7 +42,7 @@ WORTH = 1.15
 
 
 class Block(NamedTuple):
-    """A candidate for a contraction: the block of the result, the terms of a turn, warps and stages, and its form.
+    """A candidate for a contraction: the result's block, the terms of an iteration, warps and stages, and its form.
 
     `pieces`, `programs` and `boxes` are as in `schedules/contraction.py`.
     """
@@ -141,7 +141,7 @@ class _Contraction:
         return -(-self.rows // b.rows) * -(-self.columns // b.columns) * self.batch
 
     def turns(self, b: Block) -> int:
-        """How many turns the loop over the terms of a sum takes."""
+        """The number of iterations of the loop over the terms of a sum."""
         return -(-self.terms // b.terms)
 
     def forms(self, b: Block) -> Iterator[Block]:

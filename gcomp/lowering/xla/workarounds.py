@@ -455,7 +455,7 @@ def after(*producers: str) -> Callable[[Operation], bool]:
 
 
 def _skip_same_type(value: SSAValue) -> SSAValue:
-    """What ops that keep the type of their one operand began with: XLA may see that they change nothing."""
+    """The value below a chain of type-preserving unary ops, which XLA's simplifier may remove."""
     while isinstance(value, OpResult) and len(value.op.operands) == 1 and value.op.operands[0].type == value.type:
         value = value.op.operands[0]
     return value

@@ -79,7 +79,7 @@ class Network:
         return self._sent("all_reduce", axis, bytes, 2)
 
     def reduce_scatter(self, axis: Axis, bytes: float) -> Sent:
-        """Sums of tensors of so many bytes, of which each device of an axis gets a part."""
+        """The cost of a reduce-scatter of a tensor of so many bytes along an axis."""
         return self._sent("reduce_scatter", axis, bytes, 1)
 
     def all_gather(self, axis: Axis, bytes: float) -> Sent:
@@ -112,7 +112,7 @@ class Network:
         return self.sent(cut, target, shape, bytes)
 
     def sent(self, old: Cut, new: Cut, shape: tuple[Size, ...], bytes: float) -> tuple[Sent, ...]:
-        """What is sent to get a tensor of so many bytes from one cut to another."""
+        """The messages that reshard a tensor of so many bytes from one layout to another."""
         found: list[Sent | None] = []
         cut = old
         for step in steps(old, new, shape, self.mesh):

@@ -94,7 +94,7 @@ class WindowToArithmetic(Pattern):
 
 
 def _has_some(count: Size, step: int, ranges: Ranges) -> bool:
-    """Whether a slice of so many elements by a step can be written: none are a slice by steps of 1 alone."""
+    """Whether a strided slice of so many elements is valid: an empty one only with stride 1."""
     if "_" in symbols_of(count):
         return False  # not known at all
     return ranges.less_equal(0 if step == 1 and isinstance(count, Dim) else 1, count) is True

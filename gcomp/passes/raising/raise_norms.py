@@ -148,7 +148,7 @@ class RaiseRmsNorm(Raising):
 
 
 def ones(x: Read, axis: int, b: Builder) -> SSAValue:
-    """The scale of a norm that has none."""
+    """A scale of ones, for a norm without one."""
     return b.full(x.shape[axis:], 1, element_of(x.value))
 
 

@@ -84,7 +84,7 @@ def this_machine() -> str:
 
 
 def chosen(names: Iterable[str], what: str, *, fix: str | None = None) -> str:
-    """The best of several variants that runs here.
+    """The variant for the newest processor generation among `names` that this machine can run.
 
     Raises UnsupportedError, which says what `what` needs, what this machine has, and how to get what runs here.
     """

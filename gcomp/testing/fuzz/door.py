@@ -75,7 +75,7 @@ def wrong_step(step: Pass, program: Program) -> Wrong | None:
 
 @dataclass
 class Seen:
-    """What a judge has met on its way: the components that were held to something, and why others were not."""
+    """Coverage of a judge: the components that it checked, and why it skipped others."""
 
     components: Counter[str] = field(default_factory=Counter[str])
 

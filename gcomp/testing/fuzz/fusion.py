@@ -133,7 +133,7 @@ def _in_order(block: Block, decisions: Decisions, most: int) -> str:
 
 
 def _small_enough(block: Block, decisions: Decisions, most: int) -> str:
-    """No group that was merged has more ops than are allowed, and none with effects, or of control flow, was."""
+    """Check that no fused group exceeds the op limit, or holds side effects or control flow."""
     for group in decisions.groups.ordered():
         ops = [decisions.flow.ops[i] for i in group.members]
         merged = [

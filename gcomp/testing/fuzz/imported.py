@@ -200,7 +200,7 @@ def _case(number: int) -> Sample:
 
 
 def _is_numbers(value: Any) -> bool:
-    """Whether a value is a tensor, and not of strings."""
+    """Whether a value is a tensor of numbers (not of strings)."""
     return type(value) is np.ndarray and np.asarray(value).dtype.kind not in "OSU"
 
 

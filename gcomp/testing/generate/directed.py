@@ -116,7 +116,7 @@ def roll_back(g: Growth, start: Mark) -> None:
 
 @step("rule", weight=2)
 def any_rule(g: Growth) -> None:
-    """The left side of any rule, or nearly."""
+    """A program that matches, or nearly matches, the left side of a rule chosen at random."""
     families: dict[str, list[Rule]] = {}
     for known in known_rules().values():
         families.setdefault(known.family or known.name, []).append(known)

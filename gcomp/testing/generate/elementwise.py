@@ -255,7 +255,7 @@ def chlo_broadcasting(g: Growth) -> None:
 
 @cache
 def _broadcasting(text: str) -> Ops:
-    """Those that take an element type; complex numbers have no order here, and neither powers nor remainders."""
+    """The broadcasting ops that take an element type; for complex numbers no comparisons, powers or remainders."""
     plain = (hlo.AddOp, hlo.SubtractOp, hlo.MultiplyOp, hlo.DivideOp)
     kept = taking(CHLO_BROADCASTING, text)
     return tuple(op for op in kept if PLAIN[op] in plain) if is_complex(text) else kept

@@ -336,7 +336,7 @@ def branches(b: Builder, args: Sequence[SSAValue]) -> Sequence[SSAValue]:
 
 @case(("f32", (N, 2)), ("f32", (2 * N,)), ("f32", (2,)))
 def loops(b: Builder, args: Sequence[SSAValue]) -> Sequence[SSAValue]:
-    """A recurrence over the rows, and a loop that carries a layout which changes in its first turn."""
+    """A recurrence over the rows, and a loop that carries a layout which changes in its first iteration."""
     x, flat, h = args[:3]
 
     def step(before: Sequence[SSAValue], items: Sequence[SSAValue]) -> list[SSAValue]:

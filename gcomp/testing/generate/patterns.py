@@ -59,7 +59,7 @@ def nearly_no_pad(g: Growth) -> None:
 
 @seeks("canonicalize", weight=6)
 def nearly_neutral(g: Growth) -> None:
-    """Arithmetic with a constant that is neutral but for its last elements, or repeats one that is but for those."""
+    """Arithmetic with a constant that is the neutral element except in its last elements: a near miss."""
     choices = g.choices
     x = varying(g, choices.chosen(((2, 5), (6,), (5, 2), (3, 3))))
     shape, text = sizes_of(x), dtype_text(x.type)

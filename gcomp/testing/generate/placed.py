@@ -1,4 +1,4 @@
-"""What is hard to place in memory: values that are changed in place, by themselves, in loops; inputs given away."""
+"""Programs that are hard for the memory planner: in-place updates, self-combinations, loops, donations."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def _unit(g: Growth, value: SSAValue, axes: list[int], shape: tuple[Size, ...]) 
 
 
 def _swap(g: Growth, op: type[hlo.MultiplyOp | hlo.AddOp], x: SSAValue, y: SSAValue) -> SSAValue:
-    """A commutative op, its operands in any order."""
+    """A commutative op with its operands in random order."""
     return g.b.binary(op, *((x, y) if g.choices.flag(0.5) else (y, x)))
 
 

@@ -174,7 +174,7 @@ def another_constant(scene: Scene) -> bool:
 
 @edit(2.5)
 def a_size_for_a_constant(scene: Scene) -> bool:
-    """All of a constant of integers is a size of the program, or next to one: conditions compare them."""
+    """Fill an integer constant with a size of the program, or one off it: conditions of passes compare sizes."""
     choices = scene.choices
     op = scene.op(lambda op: isinstance(op, hlo.ConstantOp) and dtype_of(dtype_text(op.results[0].type)).kind in "iu")
     if not isinstance(op, hlo.ConstantOp) or (shape := static_shape(op.results[0])) is None:
@@ -379,7 +379,7 @@ def repeat_value(scene: Scene, b: Builder, like: SSAValue) -> SSAValue | None:
 
 @edit(2.5)
 def another_op(scene: Scene) -> bool:
-    """An op is another that takes and gives the same types."""
+    """Replace an op by another one with the same operand and result types."""
     families: tuple[Sequence[type[GraphOp]], ...] = (BINARY, (*EXACT_UNARY, *FUNCTIONS))
     op = scene.op(lambda op: any(type(op) in family for family in families))
     if op is None:

@@ -136,7 +136,7 @@ _UNDO: dict[type[Operation], Callable[[Any, Builder], SSAValue | None]] = {
 
 @edit(2.5)
 def another_value_everywhere(scene: Scene) -> bool:
-    """All that uses a value uses another in its place: what goes through one op more, or repeats a smaller input."""
+    """Replace all uses of a value by the value with one more op applied, or by a broadcast smaller input."""
     op = scene.op(lambda op: any(is_tensor(v.type) for v in op.operands))
     if op is None:
         return False

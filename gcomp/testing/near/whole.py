@@ -190,7 +190,7 @@ def _branch(scene: Scene, b: Builder, block: Block, value: SSAValue) -> SSAValue
 
 
 def _loop(scene: Scene, b: Builder, block: Block, value: SSAValue) -> SSAValue | None:
-    """A loop of two turns: what the ops compute comes in again only as the result."""
+    """A loop of two iterations around the ops, which carries only the result."""
     start = _other(b, value)
     if start is None:
         return None

@@ -254,7 +254,7 @@ def _merge(op: Operation) -> bool:
 
 
 def _becomes(index: int, number: Any) -> Edit:
-    """Puts a constant in place of what an op computes."""
+    """Replace the result of an op by a constant."""
     return lambda p: put_constant(all_ops(p)[index], number)
 
 

@@ -111,7 +111,7 @@ def of_constants(program: Program) -> list[GraphOp]:
 
 
 def of_constants_count(program: Program) -> int:
-    """How many such ops there are."""
+    """The number of ops whose operands are all constants."""
     return len(of_constants(program))
 
 

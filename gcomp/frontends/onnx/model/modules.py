@@ -1,4 +1,4 @@
-"""What exporters say of a node besides ONNX's own terms: the module that it is part of, and the user's line."""
+"""Exporter metadata of ONNX nodes: the module that a node comes from, and the line of the user's source."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _module(name: str, scopes: str | None) -> str:
 
 
 def _line(trace: str) -> str:
-    """The innermost frame."""
+    """The file and line of the innermost frame of an exporter's stack trace."""
     frames = _FRAME.findall(trace)
     return ":".join(frames[-1]) if frames else ""
 

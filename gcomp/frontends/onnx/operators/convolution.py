@@ -200,7 +200,7 @@ def col2im(ctx: NodeContext) -> Results:
 
 
 def _channels(ctx: NodeContext, columns: Size, block: Size) -> Size:
-    """How many blocks of a size there are above each other in the columns; data-dependent where the size is."""
+    """The number of channels of a Col2Im: the rows of the columns over the elements of a block."""
     if isinstance(block, int):
         return ctx.divide_size(columns, block, "rows")
     b = ctx.b

@@ -26,7 +26,7 @@ def turns(
     elements: Elements, count: Size, carried: Sequence[SSAValue],
     body: Callable[[Size, Sequence[SSAValue]], Sequence[SSAValue]],
 ) -> Sequence[SSAValue]:  # fmt: skip
-    """A loop of `count` turns; the body takes the turn's number as a coordinate."""
+    """A loop of `count` iterations; the body takes the iteration's number as a coordinate."""
     frame, b = elements.frame, elements.b
     if count == 0:
         return carried

@@ -46,7 +46,7 @@ def concatenate(elements: Elements, op: Operation, result: int, access: Indexing
 def _choose(
     elements: Elements, access: IndexingMap, read: IndexingMap, inside: SSAValue, outside: SSAValue
 ) -> SSAValue:
-    """`inside` where the conditions of `read` hold that are not conditions of the access anyway."""
+    """Select `inside` under the conditions of `read` that the access does not already imply."""
     own: list[Condition] = [c for c in read.conditions if c not in access.conditions]
     mask = elements.frame.mask(own, ())
     return inside if mask is None else elements.b.apply("select", mask, inside, outside)

@@ -87,7 +87,7 @@ def exponential_minus_one_single(x: Number) -> Number:
 
 @expands("logistic", "f32", 1.75)
 def logistic_single(x: Number) -> Number:
-    """1 / (1 + exp(-x)): both are multiplied by `one`, so that exp(-x) does not overflow before its time."""
+    """1 / (1 + exp(-x)), numerator and denominator scaled by `one`, so that exp(-x) does not overflow too early."""
     near = x.at_most(87.0).at_least(LEAST["f32"])
     r, n = reduce(-near)
     far = near < -64.0

@@ -34,7 +34,7 @@ def split(x: Number) -> tuple[Number, Number]:
 
 
 def with_limits(x: Number, found: Number) -> Number:
-    """A logarithm of positive numbers with what it is of others: NaN, at 0 and at infinity infinite."""
+    """Extend a logarithm of positive finite numbers to all: -inf at 0, inf at inf, NaN below 0 and of NaN."""
     other = x.equals(0.0).choose(x.of(-INF), (x < 0.0).choose(x.of(NAN), x))
     return ((x > 0.0) & (x < INF)).choose(found, other)
 

@@ -95,7 +95,7 @@ def _slice(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings) -> S
 
 @record
 class Carrier:
-    """A type in which an atomic combines what a region combines, and the ways there and back."""
+    """The type on which a hardware atomic does a region's update, with the conversions to and from it."""
 
     function: str
     dtype: str

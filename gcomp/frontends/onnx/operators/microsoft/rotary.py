@@ -35,7 +35,7 @@ def rotary_embedding(ctx: NodeContext) -> Results:
 
 
 def _head_count(ctx: NodeContext, half: int) -> int:
-    """The number of heads in a flat input: heads are as wide as the angles turn, unless part of each is turned."""
+    """The number of heads in a flat input: heads are as wide as what is rotated, unless only a part is."""
     part, heads = ctx.integer("rotary_embedding_dim"), ctx.integer("num_heads")
     if part < 0 or heads < 0 or (part and not heads):
         ctx.invalid(f"rotary_embedding_dim is {part} and num_heads {heads}", "a part of a head needs their number")
