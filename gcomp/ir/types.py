@@ -168,6 +168,11 @@ def with_shape(value: SSAValue | Attribute, shape: Sequence[Size]) -> Tensor:
     return tensor(shape, element_of(value))
 
 
+def converted_type(x: SSAValue, root: SSAValue) -> Tensor:
+    """The shape of `x` with the element type of `root`: what a rule gives a conversion that it moves."""
+    return with_element(x, element_of(root))
+
+
 def retype(value: SSAValue, type: Attribute) -> None:
     """Give a value another type, in place: what it is computed by and read by must allow it."""
     object.__setattr__(value, "_type", type)

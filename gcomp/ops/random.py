@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from xdsl.ir import SSAValue
 
 from gcomp.dims import Size
-from gcomp.dtypes import bit_width, is_float
+from gcomp.dtypes import is_float
 from gcomp.errors import UsageError
-from gcomp.ir import chlo
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
+from gcomp.ir.drawing import standard_normal, unit_interval
 from gcomp.ir.types import dtype_text, element_of, shape_of, tensor
 from gcomp.ops.movement import Shape, shape_from
 from gcomp.tensors.lifting import builder_of, cast_value, lift_operands
@@ -57,11 +57,9 @@ def bits(key: ArrayLike, shape: Shape = (), dtype: DTypeLike = "ui32") -> Tensor
 
 def _uniform(b: Builder, key: SSAValue, shape: Sequence[Size], text: str) -> SSAValue:
     """Numbers in [0, 1): the upper 24 of 32 bits (53 of 64 for f64), scaled."""
-    wide = text == "f64"
-    drawn = _bits(b, key, shape, "ui64" if wide else "ui32")
-    kept = 53 if wide else 24
-    shifted = b.emit(hlo.ShiftRightLogicalOp, drawn, b.full_like(drawn, bit_width(dtype_text(drawn.type)) - kept))
-    return b.scale(b.convert(shifted, "f64" if wide else "f32"), 2.0**-kept)
+    if text == "f64":
+        return unit_interval(b, _bits(b, key, shape, "ui64"), 53, "f64")
+    return unit_interval(b, _bits(b, key, shape, "ui32"), 24, "f32")
 
 
 def _float(dtype: DTypeLike) -> str:
@@ -87,9 +85,7 @@ def normal(key: ArrayLike, shape: Shape = (), dtype: DTypeLike = "f32") -> Tenso
     b, (value,) = lift_operands(key)
     text = _float(dtype)
     unit = _uniform(b, value, shape_from(shape), text)
-    step = 2.0**-53 if text == "f64" else 2.0**-24
-    middle = b.add(b.scale(unit, 2.0), b.scalar_like(unit, step - 1.0))
-    return Tensor(b, b.convert(b.scale(b.emit(chlo.ErfInvOp, middle), 2.0**0.5), text))
+    return Tensor(b, b.convert(standard_normal(b, unit, 53 if text == "f64" else 24), text))
 
 
 @operation

@@ -19,8 +19,8 @@ from gcomp.frontends.fx.context import NodeContext
 from gcomp.frontends.fx.definitions import defines
 from gcomp.frontends.fx.registry import Results, imports, refuses
 from gcomp.frontends.fx.torch_api import torch
-from gcomp.ir import chlo
 from gcomp.ir import stablehlo as hlo
+from gcomp.ir.drawing import standard_normal, unit_interval
 from gcomp.ir.gathering import sort_along
 from gcomp.ir.types import dtype_text, shape_of, tensor
 
@@ -42,23 +42,17 @@ def _check(ctx: NodeContext) -> None:
 
 def _unit(ctx: NodeContext, shape: Sequence[Size], text: str) -> SSAValue:
     """Uniform numbers in [0, 1) with as many bits as the element type holds; those of f64 alone are in f64."""
-    b = ctx.b
     if text not in _DIGITS:
         ctx.unsupported(f"there are no random numbers of {text}", "draw floats, and convert them")
     wide = text == "f64"
     drawn = ctx.importer.streams.bits(shape, "ui64" if wide else "ui32")
-    shift = bit_width(dtype_text(drawn.type)) - _DIGITS[text]
-    kept = b.emit(hlo.ShiftRightLogicalOp, drawn, b.full_like(drawn, shift))
-    return b.scale(b.convert(kept, "f64" if wide else "f32"), 2.0 ** -_DIGITS[text])
+    return unit_interval(ctx.b, drawn, _DIGITS[text], "f64" if wide else "f32")
 
 
 def _normal(ctx: NodeContext, shape: Sequence[Size], text: str) -> SSAValue:
-    """Numbers of the standard normal distribution: its quantiles at the middles of uniform numbers' intervals."""
-    b, wide = ctx.b, "f64" if text == "f64" else "f32"
-    step = 2.0 ** -_DIGITS[wide]
-    unit = _unit(ctx, shape, wide)
-    middle = b.add(b.scale(unit, 2.0), b.full((), step - 1.0, wide))
-    return b.convert(b.scale(b.emit(chlo.ErfInvOp, middle), math.sqrt(2.0)), text)
+    """Numbers of the standard normal distribution."""
+    wide = "f64" if text == "f64" else "f32"
+    return ctx.b.convert(standard_normal(ctx.b, _unit(ctx, shape, wide), _DIGITS[wide]), text)
 
 
 def _of_parts(ctx: NodeContext, draw: Draw, scale: float = 1.0) -> SSAValue:

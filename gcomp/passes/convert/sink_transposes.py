@@ -27,7 +27,7 @@ from gcomp.ir.op import GraphOp
 from gcomp.ir.program import Program
 from gcomp.ir.rules import Attr, Calc, Op, Rule, Term, Var
 from gcomp.ir.stablehlo.elementwise import BinaryOp, UnaryOp
-from gcomp.ir.types import Tensor, element_of, rank_of, shape_of, with_element, with_shape
+from gcomp.ir.types import Tensor, converted_type, rank_of, shape_of, with_shape
 from gcomp.passes.base import Pass, PassContext
 from gcomp.passes.rewriting import Pattern, Rewrite, apply_rewrites
 
@@ -113,15 +113,11 @@ def _is_whole(p: Ints, root: SSAValue) -> bool:
     return len(p) == rank_of(root)
 
 
-def _converted_type(x: SSAValue, root: SSAValue) -> Tensor:
-    return with_element(x, element_of(root))
-
-
 def _through(op: type[GraphOp]) -> Iterator[Rule]:
     """One rule for each choice of the operands that are views; the others are transposed the other way."""
     short = op.name.partition(".")[2].replace("_", "-")
     scalars = _SCALARS.get(op, ())
-    type = Calc(_converted_type) if op is hlo.ConvertOp else None
+    type = Calc(converted_type) if op is hlo.ConvertOp else None
     operands = (x, y, z)[: len(op.get_irdl_definition().operands)]
     for views in product((True, False), repeat=len(operands)):
         others = tuple(v.name for v, is_view in zip(operands, views, strict=True) if not is_view)

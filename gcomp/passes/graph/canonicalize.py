@@ -18,7 +18,7 @@ from gcomp.ir import stablehlo as hlo
 from gcomp.ir.program import Program
 from gcomp.ir.rules import Attr, Calc, Const, Op, Rule, Term, Var
 from gcomp.ir.structures import DotDimensions
-from gcomp.ir.types import Tensor, dtype_text, element_of, shape_of, tensor_of, with_element
+from gcomp.ir.types import converted_type, dtype_text, shape_of, tensor_of
 from gcomp.passes.base import Pass, PassContext
 from gcomp.passes.rewriting import Rewrite, apply_rewrites
 
@@ -34,10 +34,6 @@ def _integral(x: SSAValue) -> bool:
 
 def _same_type(x: SSAValue, root: SSAValue) -> bool:
     return x.type == root.type
-
-
-def _converted_type(x: SSAValue, root: SSAValue) -> Tensor:
-    return with_element(x, element_of(root))
 
 
 def _boolean(x: SSAValue) -> bool:
@@ -127,7 +123,7 @@ MOVEMENT = (
          where=Calc(_stays_in_place)),
     Rule("convert-of-broadcast",
          Op(hlo.ConvertOp, Op(hlo.BroadcastInDimOp, x, broadcast_dimensions=Attr("d"))),
-         Op(hlo.BroadcastInDimOp, Op(hlo.ConvertOp, x, type=Calc(_converted_type)), broadcast_dimensions=Attr("d")),
+         Op(hlo.BroadcastInDimOp, Op(hlo.ConvertOp, x, type=Calc(converted_type)), broadcast_dimensions=Attr("d")),
          doc="a zero point is converted once, not for each element"),
     Rule("convert-identity", Op(hlo.ConvertOp, x), x, where=Calc(_same_type)),
     Rule("reverse-of-reverse", Op(hlo.ReverseOp, Op(hlo.ReverseOp, x, dimensions=Attr("p")), dimensions=Attr("q")), x,

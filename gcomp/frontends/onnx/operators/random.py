@@ -17,9 +17,9 @@ from gcomp.dtypes import dtype_of
 from gcomp.frontends.onnx.engine.context import NodeContext, label
 from gcomp.frontends.onnx.engine.registry import Results, imports
 from gcomp.frontends.onnx.operators.reduction import scan
-from gcomp.ir import chlo
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.composites import composite
+from gcomp.ir.drawing import standard_normal, unit_interval
 from gcomp.ir.types import element_of, shape_of
 
 _DRAWN = {"f64": ("ui64", 53)}
@@ -30,21 +30,16 @@ _DISTRIBUTED = ("f32", "f64", "f16", "bf16")
 
 def uniform(ctx: NodeContext, shape: Sequence[Size], element: str = "f32") -> SSAValue:
     """Numbers in [0, 1): multiples of 2**-24 in f32, of 2**-53 in f64."""
-    b = ctx.b
     drawn, kept = _DRAWN.get(element, ("ui32", 24))
     seed = ctx.attribute("seed")
     name = label(ctx.node) if seed is None else f"{label(ctx.node)}\0{seed.value!r}"
     bits = ctx.importer.streams.bits(name, shape, drawn)
-    top = b.emit(hlo.ShiftRightLogicalOp, bits, b.full_like(bits, int(drawn[2:]) - kept))
-    return b.scale(b.convert(top, element), 2.0**-kept)
+    return unit_interval(ctx.b, bits, kept, element)
 
 
 def normal(ctx: NodeContext, shape: Sequence[Size], element: str = "f32") -> SSAValue:
-    """Numbers of the standard normal distribution, by its quantiles."""
-    b, kept = ctx.b, _DRAWN.get(element, ("", 24))[1]
-    # The middle of each of the intervals: never 0 or 1, whose quantiles are infinite. From -1 to 1.
-    wide = b.add(b.scale(uniform(ctx, shape, element), 2.0), b.full((), 2.0**-kept - 1.0, element))
-    return b.scale(b.emit(chlo.ErfInvOp, wide), 2.0**0.5)
+    """Numbers of the standard normal distribution."""
+    return standard_normal(ctx.b, uniform(ctx, shape, element), _DRAWN.get(element, ("", 24))[1])
 
 
 def _finite(ctx: NodeContext, name: str, default: float) -> float:
