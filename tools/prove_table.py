@@ -81,10 +81,10 @@ def run(rules: Sequence[Rule]) -> Iterator[tuple[Rule, Proof, list[tuple[Twin, P
         yield rule, proof, wrong
 
 
-def look_at_patterns() -> dict[type[Pattern], Proof | None]:
+def look_at_patterns(patterns: Sequence[type[Pattern]]) -> dict[type[Pattern], Proof | None]:
     """Each imperative pattern with what can be said of it."""
     found: dict[type[Pattern], Proof | None] = {}
-    for pattern in own_patterns():
+    for pattern in patterns:
         found[pattern] = look(pattern)
         print(found[pattern] or f"{pattern.name}: unproved", flush=True)
     return found
@@ -213,16 +213,23 @@ def stored(found: Found, patterns: Mapping[type[Pattern], Proof | None]) -> dict
     }  # fmt: skip
 
 
-def renew() -> Found:
-    """Prove the rules that are new or have changed, and put them among the results; those of rules that are gone go."""
+def renew() -> tuple[Found, dict[type[Pattern], Proof | None]]:
+    """Prove the rules, and look at the patterns, that are new or have changed; results of those that are gone go."""
     known = json.loads(RESULTS.read_text("utf-8"))
     rules = {rule.name: rule for rule in own_rules()}
+    patterns = {pattern.name: pattern for pattern in own_patterns()}
     found = list(run([rule for name, rule in rules.items() if fingerprint(rule) != _of(known["rules"], name)]))
-    kept = {name: result for name, result in known["rules"].items() if name in rules}
-    known["rules"] = kept | stored(found, {})["rules"]
+    # A pattern of which nothing can be said has no result.
+    looked = look_at_patterns([
+        pattern for name, pattern in patterns.items()
+        if name in known["patterns"] and pattern_fingerprint(pattern) != _of(known["patterns"], name)
+    ])  # fmt: skip
+    new = stored(found, looked)
+    for part, own in (("rules", rules), ("patterns", patterns)):
+        known[part] = {name: result for name, result in known[part].items() if name in own} | new[part]
     _write(known)
-    print(f"wrote {RESULTS}: {len(found)} of {len(rules)} rules are new or have changed")
-    return found
+    print(f"wrote {RESULTS}: {len(found)} of {len(rules)} rules are new or have changed, and {len(looked)} patterns")
+    return found, looked
 
 
 def _of(known: Mapping[str, Mapping[str, Any]], name: str) -> str | None:
@@ -237,7 +244,7 @@ def everything() -> tuple[Found, dict[type[Pattern], Proof | None]]:
     """Prove all rules, look at all patterns, and write the results and the page."""
     start = time.process_time()
     found = list(run(own_rules()))
-    patterns = look_at_patterns()
+    patterns = look_at_patterns(own_patterns())
     _write(stored(found, patterns))
     PAGE.write_text("\n".join(page(found, patterns, time.process_time() - start)) + "\n", "utf-8")
     print(f"wrote {RESULTS} and {PAGE}")
@@ -246,7 +253,7 @@ def everything() -> tuple[Found, dict[type[Pattern], Proof | None]]:
 
 def main(options: Sequence[str]) -> int:
     """Prove, write, and say whether a rewrite or a twin came out wrong."""
-    found, patterns = (renew(), {}) if "--new" in options else everything()
+    found, patterns = renew() if "--new" in options else everything()
     bad = [proof for _, proof, ws in found if proof.status is Status.REFUTED or _refuted(ws) < len(ws)]
     bad += [proof for proof in patterns.values() if proof is not None and proof.status is Status.REFUTED]
     for proof in bad:
