@@ -20,8 +20,8 @@ EQUIVALENT: tuple[tuple[str, str, str, str], ...] = (
     ),
     (
         "convert.expand_chlo",
-        "return b.pad(x, b.full((), 0, element_of(x)), none, high)",
-        "return b.pad(x, b.full((), 1, element_of(x)), none, high)",
+        "return b.pad(x, b.scalar_like(x, 0), none, high)",
+        "return b.pad(x, b.scalar_like(x, 1), none, high)",
         _EMPTY,
     ),
     (

@@ -24,7 +24,7 @@ wrong(
 )  # fmt: skip
 wrong(
     "max-pool-pads-with-zero", classes=(1, 28), about="the padding of MaxPool holds zeros, which may win",
-    edits=[(f"{POOLING}:_fold", "ctx.full_like(x, identity(op, dtype_text(x.type)))", "ctx.full_like(x, 0)")],
+    edits=[(f"{POOLING}:_fold", "ctx.b.scalar_like(x, identity(op, dtype_text(x.type)))", "ctx.b.scalar_like(x, 0)")],
 )  # fmt: skip
 
 # ---- elementwise ----
@@ -35,13 +35,13 @@ wrong(
 )  # fmt: skip
 wrong(
     "relu-by-comparison", classes=(6, 9), about="Relu selects what is greater than 0, and NaN is not",
-    edits=[(f"{ONNX}.activation:_relu", "b.maximum(x, _like(b, x, 0))", "b.select(_positive(b, x), x,"
-            " _like(b, x, 0))")],
+    edits=[(f"{ONNX}.activation:_relu", "b.maximum(x, b.scalar_like(x, 0))", "b.select(_positive(b, x), x,"
+            " b.scalar_like(x, 0))")],
 )  # fmt: skip
 wrong(
     "cast-bool-via-integer", classes=(16, 19), about="a float casts to a boolean by way of an integer",
-    edits=[(f"{ELEMENTWISE}:convert_value", 'return b.compare(x, ctx.full_like(x, 0), "NE")',
-            'x = b.convert(x, "i32")\n        return b.compare(x, ctx.full_like(x, 0), "NE")')],
+    edits=[(f"{ELEMENTWISE}:convert_value", 'return b.compare(x, ctx.b.scalar_like(x, 0), "NE")',
+            'x = b.convert(x, "i32")\n        return b.compare(x, ctx.b.scalar_like(x, 0), "NE")')],
 )  # fmt: skip
 wrong(
     "bit-shift-right-logical", classes=(14, 15), about="a right shift of signed integers brings zeros in",
@@ -124,7 +124,7 @@ wrong(
 right(
     "gru-state-plus-difference", about="GRU's next state as the state plus the update's share of the difference",
     edits=[(f"{RECURRENT}:GruCell.step",
-            "return [b.add(b.multiply(b.subtract(b.full((), 1, element_of(h)), update), candidate), kept)]",
-            "share = b.subtract(b.full((), 1, element_of(h)), update)\n"
+            "return [b.add(b.multiply(b.subtract(b.scalar_like(h, 1), update), candidate), kept)]",
+            "share = b.subtract(b.scalar_like(h, 1), update)\n"
             "    return [b.add(kept, b.multiply(share, candidate))]")],
 )  # fmt: skip

@@ -23,8 +23,8 @@ wrong(
 )  # fmt: skip
 wrong(
     "empty-dilated-is-one", classes=(3, 39), about="an empty dim with base dilation counts as one of one element",
-    edits=[(f"{CONTRACTION}:window_size", "size == 0:", "size < 0:"),
-           (f"{CONTRACTION}:window_size", "(size - 1) * base_dilation", "dims.dmax(size - 1, 0) * base_dilation")],
+    edits=[(f"{CONTRACTION}:dilated_size", "0 if size == 0 else (size - 1) * dilation + 1",
+            "dims.dmax(size - 1, 0) * dilation + 1")],
 )  # fmt: skip
 wrong(
     "convolution-dilations-swapped", classes=(27, 38, 39), about="the dilations of input and kernel are swapped",
