@@ -76,7 +76,7 @@ printer(
 
 edits.right(
     "printer-other-blocks", "printer", about="products in blocks of the worst shape, each sum in the same order",
-    edits=[(f"{DOTS}:_block_of", "return max(blocks", "return min(blocks")],
+    edits=[(f"{DOTS}:block_of", "return max(blocks", "return min(blocks")],
 )  # fmt: skip
 edits.right(
     "printer-rows-by-address", "printer", about="rows of tiles are reached without a table of addresses",
