@@ -46,10 +46,9 @@ class Cpu(Target):
     samples = ("cpu",)
     abilities = frozenset({
         Ability.STATE, Ability.LOOKING, Ability.MEMORY_BUDGET, Ability.THREADS, Ability.LAUNCHES, Ability.PROFILE,
-        Ability.NUMERICS,
+        Ability.NUMERICS, Ability.TUNING,
     })  # fmt: skip
     reasons = {
-        Ability.TUNING: "its kernels have settings for each kind of processor",
         Ability.BUCKETS: "sizes are arguments of its code, which runs any size without padding",
     }
 
@@ -82,8 +81,10 @@ class Cpu(Target):
 
     def lower(self, program: Program, *, report: Report, tuned: Path | None = None) -> Plan:
         from gcomp.lowering.llvm.lower import lower
+        from gcomp.lowering.llvm.tuning import read_for
 
-        return lower(program, self.name, [VARIANTS[name] for name in self.variants], progress=report)
+        results = None if tuned is None else read_for(tuned, self.variants)
+        return lower(program, self.name, [VARIANTS[name] for name in self.variants], progress=report, tuned=results)
 
     def code_texts(self, program: Program) -> Mapping[str, str]:
         from gcomp.lowering.llvm.lower import code_texts

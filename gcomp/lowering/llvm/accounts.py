@@ -40,7 +40,7 @@ def _account(op: LaunchOp, program: Program, variant: Variant, machine: Machine,
     named = with_named_sizes(op, program.ranges)
     choice = choose(named.launch, named.ranges, variant.bits)
     scheduled = named.at_call(schedule(named.launch, launch_name(op), named.ranges, Settings(choice.values)))
-    clock = machine.wide_contraction / (4 * (variant.bits // 32))
+    clock = _clock(machine, variant)
     grids = [[nominal.size(n) for n in step.grid] for step in scheduled.steps]
     programs = max((nominal.size(product(grid)) for grid in grids), default=0)
     considered = _considered(op)
@@ -55,6 +55,18 @@ def _account(op: LaunchOp, program: Program, variant: Variant, machine: Machine,
         seconds=predicted(op, choice, considered, nominal, machine, clock),
         because=(*_algorithms(op, considered), *(reason.text(clock) for reason in choice.because)),
     )
+
+
+def predicted_seconds(op: LaunchOp, program: Program, variant: Variant) -> float:
+    """The seconds of a launch by one thread, in the settings that are chosen without measurements."""
+    machine, named = machine_named(variant.name), with_named_sizes(op, program.ranges)
+    choice = choose(named.launch, named.ranges, variant.bits)
+    return predicted(op, choice, _considered(op), Nominal(program.ranges), machine, _clock(machine, variant))
+
+
+def _clock(machine: Machine, variant: Variant) -> float:
+    """Cycles a second, in each of which two vectors are multiplied and added."""
+    return machine.wide_contraction / (4 * (variant.bits // 32))
 
 
 def predicted(
@@ -188,4 +200,4 @@ def _threads(op: LaunchOp, programs: int, nominal: Nominal) -> str:
     return "one thread: there is one program" if programs < 2 else "all threads, part by part"
 
 
-__all__ = ["accounts", "predicted"]
+__all__ = ["accounts", "predicted", "predicted_seconds"]

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import field, replace
 from functools import cached_property
+from typing import Protocol
 
 from gcomp.dims import Ranges, Size, parse, symbols_of
 from gcomp.errors import UnsupportedError
@@ -30,7 +31,7 @@ from gcomp.lowering.tiles.expanding import expand
 from gcomp.lowering.tiles.naming import with_named_sizes
 from gcomp.lowering.tiles.printing import kernel_text
 from gcomp.lowering.tiles.schedules import schedule
-from gcomp.lowering.tiles.schedules.kernel import Step
+from gcomp.lowering.tiles.schedules.kernel import Settings, Step
 from gcomp.lowering.tiles.segments import LoweredLaunch, Lowering, Numbers, check_planned, drafts, launch_name
 from gcomp.lowering.tiles.tile import KernelOp
 from gcomp.records import record
@@ -38,6 +39,18 @@ from gcomp.runtime.cpu.plan import Code, CpuPlan, Kernel, from_text, to_text
 from gcomp.runtime.cpu.variants import Variant
 from gcomp.runtime.plan import DeviceSegment, HostStep, Plan
 from gcomp.runtime.steps import SLOT, HostCall, Launch, Loop, walk
+
+
+class Tuned(Protocol):
+    """What was measured to be the fastest (`gcomp.lowering.tuned.Results`), on a kind of processor."""
+
+    @property
+    def target(self) -> str: ...
+
+    def settings(self, launch: LaunchOp, ranges: Ranges) -> Settings | None:
+        """The settings of a launch; None where it was not measured."""
+        ...
+
 
 Progress = Callable[[str], object]
 """Is told what is being done."""
@@ -85,8 +98,12 @@ class Function:
         return f"{self.name}.mlir"
 
 
-def lower(program: Program, target: str, variants: Sequence[Variant], *, progress: Progress = lambda _: None) -> Plan:
-    """The plan that runs a program of planned kernels on processors; weights stay in `program.weights`.
+def lower(
+    program: Program, target: str, variants: Sequence[Variant], *, progress: Progress = lambda _: None,
+    tuned: Tuned | None = None,
+) -> Plan:  # fmt: skip
+    """The plan that runs a program of planned kernels on processors; weights stay in `program.weights`. Kernels are
+    made in the settings that `tuned` knows of them.
 
     Raises UnsupportedError, naming op and place, for what has no kernel.
     """
@@ -105,7 +122,7 @@ def lower(program: Program, target: str, variants: Sequence[Variant], *, progres
             def begin(function: Function, compilation: Compilation = compilation) -> None:
                 compilation.begin(functions.setdefault(function, function).module)
 
-            found[variant.name] = lowerings(program, variant, begin)
+            found[variant.name] = lowerings(program, variant, begin, tuned)
             for step in found[variant.name]:
                 if isinstance(step, Lowering):
                     _refuse_too_large(step.draft, program.ranges)
@@ -139,7 +156,10 @@ def rename_images(plan: Plan, name: str) -> tuple[Plan, Mapping[str, str]]:
 
 
 def lowerings(
-    program: Program, variant: Variant, tell: Callable[[Function], object] = lambda _: None
+    program: Program,
+    variant: Variant,
+    tell: Callable[[Function], object] = lambda _: None,
+    tuned: Tuned | None = None,
 ) -> list[Lowering[Function] | HostOp]:
     """The device segments of a program, their kernels as LLVM IR, and its host steps, in order.
 
@@ -147,7 +167,8 @@ def lowerings(
     """
 
     def make(launch: LaunchOp) -> LoweredLaunch[Function]:
-        found = launch_kernels(launch, program.ranges, variant.bits, variant.words)
+        known = tuned.settings(launch, program.ranges) if tuned and tuned.target == variant.name else None
+        found = launch_kernels(launch, program.ranges, variant.bits, variant.words, known)
         for function in found.kernels:
             tell(function)
         return found
@@ -162,12 +183,15 @@ def code_texts(program: Program, variant: Variant) -> dict[str, str]:
     return found
 
 
-def launch_kernels(launch: LaunchOp, ranges: Ranges, bits: int, words: str = "") -> LoweredLaunch[Function]:
+def launch_kernels(
+    launch: LaunchOp, ranges: Ranges, bits: int, words: str = "", settings: Settings | None = None
+) -> LoweredLaunch[Function]:
     """The kernels of a launch for vectors of so many bits, and a way to multiply bytes; their tile programs are
-    expanded."""
+    expanded. Without `settings` they are those that are chosen without measurements."""
     named = with_named_sizes(launch, ranges)
     launch, ranges = named.launch, named.ranges
-    scheduled = named.at_call(schedule(launch, launch_name(launch), ranges, settings_for(launch, ranges, bits)))
+    settings = settings or settings_for(launch, ranges, bits)
+    scheduled = named.at_call(schedule(launch, launch_name(launch), ranges, settings))
     return LoweredLaunch(scheduled, tuple([_print_step(step, bits, words) for step in scheduled.steps]))
 
 

@@ -17,7 +17,7 @@ from gcomp.lowering.triton.choose import GpuKernels, choose, make_kernels
 from gcomp.lowering.triton.package import package
 from gcomp.lowering.triton.source import KernelSource
 from gcomp.lowering.triton.targets import parse_target
-from gcomp.lowering.triton.tuning import Results
+from gcomp.lowering.tuned import Results
 from gcomp.runtime.plan import Plan
 
 

@@ -15,13 +15,12 @@ from gcomp.cli import tuning
 from gcomp.cli.options import Source
 from gcomp.errors import GcompError
 from gcomp.lowering.triton import timing
-from gcomp.lowering.triton.cache import assembler
-from gcomp.lowering.triton.targets import triton_version
-from gcomp.lowering.triton.tuning import FORMAT, Results, read, to_bytes
+from gcomp.lowering.triton.tuning import versions
+from gcomp.lowering.tuned import FORMAT, Results, read, to_bytes
 from gcomp.runtime import strict_json
+from gcomp.runtime.cpu.variants import this_machine
 from gcomp.runtime.cuda.plan import from_text
 from gcomp.runtime.folders import CACHE
-from gcomp.version import __version__
 from tests.unit.cli.commands import Cli
 from tests.unit.runtime.cuda.recorder import Recorder
 
@@ -96,7 +95,7 @@ def tuned(folder: Path) -> Path:
 
 
 def test_the_roofline_shows_what_was_measured(cli: Cli, tuned: Path) -> None:
-    results = read(tuned / "known.json")
+    results = read(tuned / "known.json", versions())
     (form,) = results.forms
     result = cli("inspect", "known.gcomp", "--roofline", "roof.html")
     assert result.code == 0, result.err
@@ -132,7 +131,7 @@ def test_the_choice_follows_the_times(cli: Cli, gpu: Timed, folder: Path) -> Non
     assert gpu.memory_held() == 0 and gpu.count("load") == gpu.count("unload")
     results = json.loads((folder / "times.json").read_text())["results"]
     (form,) = results["forms"]
-    assert results["target"] == "sm_90" and results["gpu"] == gpu.name
+    assert results["target"] == "sm_90" and results["device"] == gpu.name
     assert len(form["trials"]) > 5
     for trial in form["trials"]:
         assert trial["measured"] == pytest.approx(sum(trial["steps"])) and trial["predicted"] > 0
@@ -155,7 +154,7 @@ def kernels(path: Path) -> list[str]:
 @pytest.fixture(scope="module")
 def times(folder: Path) -> dict[str, Any]:
     """Results of no kernel."""
-    found = to_bytes(Results(FORMAT, "sm_90", "a GPU", __version__, triton_version(), assembler(), ()))
+    found = to_bytes(Results(FORMAT, "sm_90", "a GPU", versions(), ()))
     return json.loads(found)["results"]
 
 
@@ -173,7 +172,8 @@ def times(folder: Path) -> dict[str, Any]:
 def test_results_of_something_else_are_refused(
     cli: Cli, folder: Path, times: dict[str, Any], change: dict[str, Any], target: str, said: str
 ) -> None:
-    changed = times | change
+    changed = times | {key: value for key, value in change.items() if key not in times["versions"]}
+    changed["versions"] = times["versions"] | {key: value for key, value in change.items() if key != "format"}
     sealed = {"sha256": hashlib.sha256(strict_json.dumps(changed)).hexdigest(), "results": changed}
     (folder / "other.json").write_bytes(strict_json.dumps(sealed))
     result = cli("compile", "model.mlir", "-t", target, "--tuned", "other.json", "-o", "no.gcomp")
@@ -186,7 +186,7 @@ def test_changed_results_are_refused(cli: Cli, folder: Path, times: dict[str, An
     for place in range(0, len(data), 7):
         (folder / "changed.json").write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
         with pytest.raises(GcompError, match=r"results of tuning were changed|no file of tuning results"):
-            read(folder / "changed.json")
+            read(folder / "changed.json", versions())
     result = cli("compile", "model.mlir", "-t", "triton:sm_90", "--tuned", "changed.json", "-o", "no.gcomp")
     assert result.code == 1 and "tun" in result.err
     result = cli("compile", "model.mlir", "-t", "triton:sm_90", "--tuned", "nothing.json", "-o", "no.gcomp")
@@ -202,3 +202,26 @@ def test_only_models_are_tuned_and_only_for_this_gpu(cli: Cli, gpu: Timed, folde
     result = cli("tune", "model.mlir", "-t", "triton:sm_90,sm_80")
     assert result.code == 2 and "a GPU is of one architecture" in result.err
     assert gpu.count("launch") == 0
+
+
+PRODUCT = """func.func @main(%x: tensor<50x96xf32>, %w: tensor<96x64xf32>) -> tensor<50x64xf32> {
+  %0 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] :
+      (tensor<50x96xf32>, tensor<96x64xf32>) -> tensor<50x64xf32>
+  return %0 : tensor<50x64xf32>
+}"""
+
+
+def test_a_file_of_results_gives_the_same_artifact_twice(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("model.mlir").write_text(PRODUCT)
+    done = cli("tune", "model.mlir", "--target", "cpu", "--results", "t.json", "-o", "first.gcomp")
+    assert done.code == 0, done.err
+    found = json.loads(Path("t.json").read_text())["results"]
+    assert found["target"] == this_machine() and len(found["forms"]) == 1
+    done = cli("compile", "model.mlir", "--tuned", "t.json", "-o", "second.gcomp")
+    assert done.code == 0, done.err
+    assert Path("first.gcomp").read_bytes() == Path("second.gcomp").read_bytes()
+    done = cli("compile", "model.mlir", "--target", "cpu:riscv64", "--tuned", "t.json", "-o", "third.gcomp")
+    assert done.code == 2 and "the target is riscv64" in done.err

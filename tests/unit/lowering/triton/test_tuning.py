@@ -16,7 +16,7 @@ from gcomp.lowering.tiles.schedules import Settings
 from gcomp.lowering.triton.aot import Compiler
 from gcomp.lowering.triton.choose import choose
 from gcomp.lowering.triton.targets import architecture
-from gcomp.lowering.triton.tuning import Form, Results, Trial, rank_correlation
+from gcomp.lowering.tuned import Form, Results, Trial, rank_correlation
 from gcomp.testing.tiles import as_kernel
 
 TEXT = """func.func @main(%x: tensor<?x8xf32, ["n", "8"]>) -> tensor<?x8xf32, ["n", "8"]> {
@@ -87,7 +87,7 @@ def test_the_gap_is_that_of_the_first() -> None:
 def test_what_was_measured_comes_before_the_model() -> None:
     launch, ranges = launch_of()
     known = form(trial(1, 3.0), trial(2, 2.0, block=128), digest=digest_of(launch, ranges))
-    results = Results(1, "sm_90", "", "", "", "", (known,))
+    results = Results(1, "sm_90", "", {}, (known,))
     with Compiler(1) as compiler:
         for tuned, block in ((None, None), (lambda op: results.settings(op, ranges), 128)):
             found = choose([launch], ranges, architecture("sm_90"), compiler, tuned=tuned)

@@ -12,15 +12,13 @@ import gcomp
 from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.program import Program
 from gcomp.lowering.tiles.forms import digest_of
-from gcomp.lowering.triton.cache import assembler
-from gcomp.lowering.triton.targets import triton_version
-from gcomp.lowering.triton.tuning import FORMAT, Form, Results, Trial, to_bytes
+from gcomp.lowering.triton.tuning import versions
+from gcomp.lowering.tuned import FORMAT, Form, Results, Trial, to_bytes
 from gcomp.passes.manager import PassManager
 from gcomp.passes.registry import parse_pipeline
 from gcomp.runtime.cuda.plan import from_text
 from gcomp.runtime.model import Model
 from gcomp.targets.base import target_named
-from gcomp.version import __version__
 from tests.support.thinning import swept
 from tests.unit.runtime.cuda.interpreted import run
 from tests.unit.runtime.cuda.models import WEIGHT, plan_of_two, rows, two
@@ -110,8 +108,7 @@ def test_products_of_all_forms_run_from_artifacts(settings: dict[str, int], tmp_
     (launch,) = [op for op in planned.ops() if isinstance(op, LaunchOp)]
     small = {"rows": 16, "columns": 16, "terms": 16, "warps": 4, "stages": 2}
     form = Form(digest_of(launch, planned.ranges), "matmul", "", {}, (Trial(small | settings, 0.0, 1.0, (), ()),))
-    versions = (__version__, triton_version(), assembler())
-    (tmp_path / "tuned.json").write_bytes(to_bytes(Results(FORMAT, "sm_90", "", *versions, (form,))))
+    (tmp_path / "tuned.json").write_bytes(to_bytes(Results(FORMAT, "sm_90", "", versions(), (form,))))
     path = tmp_path / "product.gcomp"
     model = gcomp.compile(program, target="triton:sm_90", tuned=tmp_path / "tuned.json")
     model.save(path)
