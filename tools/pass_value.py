@@ -56,7 +56,14 @@ FIGURES = (
     lambda m: m.ops, lambda m: m.kernels, lambda m: m.flops, lambda m: m.bytes, lambda m: m.peak_bytes or 0,
     lambda m: m.code_bytes, lambda m: next(iter(m.predicted.values())),
 )  # fmt: skip
-WHY: dict[str, str] = {}
+WHY: dict[str, str] = {
+    "inline": "importers leave no calls in these models; text of other tools has them, and a call has no kernel",
+    "infer-shapes": "these models come with their shapes; in text with `?`, nothing that reads an unknown size has a "
+    "kernel",
+    "expand-chlo": "no model has `chlo.ragged_dot` (experts with uneven groups) or `chlo.scan`, which have no schedule",
+    "view-as-real": "no model takes or gives complex numbers; their parts at the boundary have no kernel without it",
+    "drop-barriers": "no model has `stablehlo.optimization_barrier` (JAX's `checkpoint` writes it), which has no kernel",
+}
 """Why a pass stays that changes no model of the corpus."""
 
 

@@ -359,7 +359,7 @@ def _extreme(text: str, sign: int) -> Any:
     return limits.max if sign > 0 else limits.min
 
 
-_IDENTITIES: dict[type[GraphOp], Callable[[str], Any]] = {
+IDENTITIES: dict[type[GraphOp], Callable[[str], Any]] = {
     hlo.AddOp: lambda _: 0,
     hlo.MultiplyOp: lambda _: 1,
     hlo.MaximumOp: lowest,
@@ -372,4 +372,4 @@ _IDENTITIES: dict[type[GraphOp], Callable[[str], Any]] = {
 
 def identity(op: type[GraphOp], text: str) -> Any:
     """The value that a binary op leaves unchanged. KeyError for an op without one."""
-    return _IDENTITIES[op](text)
+    return IDENTITIES[op](text)
