@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from gcomp import dims
+from gcomp.analysis.windows import offsets_of
 from gcomp.dims import Range, Ranges, Size, product, symbols_of
 from gcomp.dtypes import bit_width
 from gcomp.errors import InternalError
@@ -172,7 +173,7 @@ def _convolution(op: hlo.ConvolutionOp | hlo.DynamicConvOp, sizes: Sizes) -> Siz
 
 
 def _window(op: hlo.ReduceWindowOp, sizes: Sizes) -> Size:
-    return sizes.elements(op.results[0]) * prod(op.value("window_dimensions"))
+    return sizes.elements(op.results[0]) * product(map(sizes.size, offsets_of(op)))
 
 
 def _sort(op: Operation, sizes: Sizes) -> Size:

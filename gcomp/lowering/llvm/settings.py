@@ -200,7 +200,8 @@ def _grouped(op: hlo.ConvolutionOp, space: Space, lanes: int) -> Choice | None:
     groups, rows, columns, _ = space.extents
     if not op.is_channels_last or op.value("batch_group_count") != 1 or groups == 1 or len(terms_of(op)) == 1:
         return None
-    if not isinstance(columns, int) or columns not in (2, 4, 8) or columns >= lanes or terms_of(op)[0] != columns:
+    channels = shape_of(op.rhs)[op.dimension_numbers.data.kernel_input_feature_dimension]
+    if not isinstance(columns, int) or columns not in (2, 4, 8) or columns >= lanes or channels != columns:
         return None
     together = lanes // columns
     if groups % together or dtype_text(op.lhs.type) != "f32":

@@ -16,7 +16,8 @@ from gcomp.lowering.tiles import tile
 from gcomp.lowering.tiles.build import TileBuilder
 from gcomp.lowering.tiles.tile import KernelOp, element
 
-_MOVES = (tile.BroadcastOp, tile.ReshapeOp, tile.TransposeOp, tile.CastOp)
+_MOVES = (tile.BroadcastOp, tile.ReshapeOp, tile.TransposeOp)
+_WIDE = ("f32", "f64")
 _SIGNS = frozenset({"negate", "abs", "select"})
 """Functions of floats that give back the bits of an operand, but for the sign."""
 
@@ -37,16 +38,41 @@ def _settle(use: Use, settled: dict[SSAValue, SSAValue]) -> None:
     if not _is_float(value) or value in settled.values():
         return
     op = value.owner
-    if isinstance(op, _MOVES):
+    if isinstance(op, _MOVES) or (isinstance(op, tile.CastOp) and _is_narrowed_again(op)):
         _settle(Use(op, 0), settled)
+    elif isinstance(op, tile.CastOp) and element(op.operand) in _WIDE and element(value) not in _WIDE:
+        # A conversion: whatever sign NaN has there, the narrower number has none. No NaN of a narrow type is compared.
+        _replace(Use(op, 0), settled)
     elif isinstance(op, tile.ElementwiseOp) and op.function_name in _SIGNS:
         if not _is_settling(op):
             for n in range(len(op.operands)):
                 _settle(Use(op, n), settled)
-    elif not isinstance(op, (tile.LoadOp, tile.ConstantOp, tile.BitcastOp)) and element(value) in ("f32", "f64"):
-        if value not in settled:
-            settled[value] = _canonical_nan(value)
-        use.operation.operands[use.index] = settled[value]
+    elif not isinstance(op, (tile.LoadOp, tile.ConstantOp, tile.BitcastOp)) and element(value) in _WIDE:
+        _replace(use, settled)
+
+
+def _replace(use: Use, settled: dict[SSAValue, SSAValue]) -> None:
+    value = use.operation.operands[use.index]
+    if value in settled.values():
+        return
+    if value not in settled:
+        settled[value] = _canonical_nan(value)
+    use.operation.operands[use.index] = settled[value]
+
+
+def _is_narrowed_again(cast: tile.CastOp) -> bool:
+    """Whether a narrow float was widened for what flips its sign, and becomes narrow again: no conversion is meant."""
+    value = cast.operand
+    while True:
+        op = value.owner
+        if isinstance(op, tile.CastOp):
+            return element(op.operand) == element(cast.result)
+        if isinstance(op, _MOVES):
+            value = op.operands[0]
+        elif isinstance(op, tile.ElementwiseOp) and op.function_name in _SIGNS and not _is_settling(op):
+            value = op.operands[-1]
+        else:
+            return False
 
 
 def _is_settling(op: tile.ElementwiseOp) -> bool:

@@ -276,7 +276,7 @@ STEPS_OF: Mapping[str, Sequence[str]] = {
     "reduction": ("reduce", "softmax", "norm", "argmax", "wider-reduce", "batch-norm"),
     "window": ("reduce-window", "select-and-scatter"),
     "matmul": ("dot", "matmul", "quantized"),
-    "convolution": ("convolution", "network"),
+    "convolution": ("convolution", "network", "many-channels"),
     "attention": ("attention",),
     "scan": ("cumulative", "scan"),
     "scatter": ("scatter",),

@@ -212,6 +212,31 @@ def network(g: Growth) -> None:
         g.emit(hlo.MaximumOp, x, zero, types=(x.type,))
 
 
+@step("many-channels", hlo.ConvolutionOp, weight=0.4)
+def many_channels(g: Growth) -> None:
+    """A convolution with channels and groups that fill vectors or nearly do, which kernels tell apart: of many groups
+    each reads and makes a few, as many as each other, as the window has rows, or others."""
+    choices = g.choices
+    groups = choices.chosen((1, 8, 4, 16, 5, 32))
+    reads, makes = (choices.chosen((1, 2, 4, 8, 3)) for _ in range(2))
+    if groups == 1:
+        reads, makes = choices.chosen((4, 16, 3, 1)), choices.chosen((16, 32, 12, 33))
+    window = [choices.chosen((makes if makes <= 4 else 2, 1, 2, 3)), choices.chosen((1, 2, 3))]
+    padding = [[choices.chosen((0, 0, 1, 2)) for _ in range(2)] for _ in window]
+    strides = [choices.chosen((1, 1, 2)) for _ in window]
+    sizes = [w + choices.integer(0, 3) for w in window]
+    out = [window_size(n, w, s, p, 1, 1) for n, w, s, p in zip(sizes, window, strides, padding, strict=True)]
+    numbers = choices.chosen((ConvDimensions.channels_last(2), _FIRST))
+    n, text = choices.chosen((1, 1, 2)), g.text_among(FLOATS)
+    x, y = ([n, groups * c, *space] for c, space in ((reads, sizes), (makes, out)))
+    kernel = [groups * makes, reads, *window]
+    if numbers != _FIRST:
+        x, y, kernel = [x[0], *x[2:], x[1]], [y[0], *y[2:], y[1]], [*window, reads, groups * makes]
+    w = (g.constant if choices.flag(0.5) else g.fresh)(tensor(kernel, text))
+    g.emit(hlo.ConvolutionOp, g.fresh(tensor(x, text)), w, types=(tensor(y, text),), window_strides=strides,
+           padding=padding, dimension_numbers=numbers, feature_group_count=groups, batch_group_count=1)  # fmt: skip
+
+
 @step("quantized", hlo.DotGeneralOp, hlo.ConvertOp, weight=1)
 def quantized(g: Growth) -> None:
     """A product of 8-bit integers, centered in 32 bits, or dequantized in f32."""

@@ -9,11 +9,10 @@ from xdsl.ir import Operation, SSAValue
 from gcomp.analysis.indexing.maps import Condition, IndexingMap, d
 from gcomp.analysis.indexing.movement import inside
 from gcomp.analysis.indexing.table import operand_maps
-from gcomp.dims import Size, ceildiv, dmax, dmin, product
+from gcomp.analysis.windows import offsets_of
+from gcomp.dims import Size, product
 from gcomp.dtypes import dtype_of, is_float
 from gcomp.ir import stablehlo as hlo
-from gcomp.ir.builder import IDENTITIES, identity
-from gcomp.ir.stablehlo.reduction import applied_op
 from gcomp.ir.types import dtype_text, shape_of
 from gcomp.lowering.tiles.elements.elementwise import accumulator, apply_region, convert
 from gcomp.lowering.tiles.elements.table import Elements, elements_of, refusal
@@ -81,20 +80,6 @@ def reduce(elements: Elements, op: hlo.ReduceOp | hlo.ReduceWindowOp, result: in
 
     found = turns(elements, product(ranges), start, body)
     return convert(b, op, found[result], dtype_text(op.results[result].type))
-
-
-def offsets_of(op: hlo.ReduceWindowOp) -> tuple[Size, ...]:
-    """How many offsets in a window to look at: pooling over a whole image of any size is written as a window which is
-    far larger, and beyond the image there are only values that change nothing."""
-    shape, w = shape_of(op.inputs[0]), op.window()
-    fold, init = applied_op(op.body), op.init_values[0].owner
-    if len(op.inputs) != 1 or fold not in IDENTITIES or not isinstance(init, hlo.ConstantOp):
-        return w["window_dimensions"]
-    if init.elements_attr.splat() != identity(fold, dtype_text(op.init_values[0].type)):
-        return w["window_dimensions"]
-    ends = [low + (n - 1) * base + 1 for n, base, (low, _) in zip(shape, w["base_dilations"], w["padding"], strict=True)]
-    reached = [ceildiv(end, step) for end, step in zip(ends, w["window_dilations"], strict=True)]
-    return tuple([dmax(0, dmin(width, n)) for width, n in zip(w["window_dimensions"], reached, strict=True)])
 
 
 def in_window(

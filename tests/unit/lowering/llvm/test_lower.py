@@ -243,6 +243,46 @@ def test_windows_are_read_for_pixels_beside_each_other(width: int, channels: int
     agree(text, [floats(2, 5, wide, channels), floats(3, 3, 1, channels, seed=1)])
 
 
+@pytest.mark.parametrize(
+    ("source", "to"), [("f32", "f16"), ("f64", "f16"), ("f64", "f32"), ("f16", "f32"), ("f32", "bf16")]
+)
+@pytest.mark.parametrize("before", ["negate", "abs"])
+def test_a_converted_nan_has_no_sign(source: str, to: str, before: str) -> None:
+    kind = {"f16": "i16", "bf16": "i16", "f32": "i32"}[to]
+    text = f"""func.func @main(%x: tensor<20x{source}>) -> (tensor<20x{kind}>, tensor<20x{to}>) {{
+      %0 = stablehlo.{before} %x : tensor<20x{source}>
+      %1 = stablehlo.convert %0 : (tensor<20x{source}>) -> tensor<20x{to}>
+      %2 = stablehlo.bitcast_convert %1 : (tensor<20x{to}>) -> tensor<20x{kind}>
+      func.return %2, %1 : tensor<20x{kind}>, tensor<20x{to}>
+    }}"""
+    x = floats(20).astype(dtype_of(source))
+    x[3], x[17] = np.nan, -np.nan
+    agree(text, [x])
+
+
+@pytest.mark.parametrize("rows", [1, 2, 4, 8])
+@pytest.mark.parametrize(("reads", "makes"), [(1, 2), (1, 4), (1, 8), (2, 2), (2, 4), (4, 4), (4, 2)])
+def test_groups_read_their_channels_whatever_the_window(reads: int, makes: int, rows: int) -> None:
+    """A group that reads one channel has none to count: the rows of its window are as many as it makes at times."""
+    x, w, y = f"tensor<1x9x5x{16 * reads}xf32>", f"tensor<{rows}x2x{reads}x{16 * makes}xf32>", f"1x{10 - rows}x4"
+    text = f"""func.func @main(%x: {x}, %w: {w}) -> tensor<{y}x{16 * makes}xf32> {{
+      %0 = stablehlo.convolution(%x, %w) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {{}}
+        {{batch_group_count = 1 : i64, feature_group_count = 16 : i64}} : ({x}, {w}) -> tensor<{y}x{16 * makes}xf32>
+      func.return %0 : tensor<{y}x{16 * makes}xf32>
+    }}"""
+    agree(text, [floats(1, 9, 5, 16 * reads), floats(rows, 2, reads, 16 * makes, seed=1)])
+
+
+def test_groups_without_channels_or_windows_have_no_terms() -> None:
+    text = """func.func @main(%x: tensor<1x2xf32>, %w: tensor<1x4xf32>) -> tensor<1x4xf32> {
+      %0 = stablehlo.convolution(%x, %w) dim_numbers = [b, f]x[i, o]->[b, f], window = {}
+        {batch_group_count = 1 : i64, feature_group_count = 2 : i64}
+        : (tensor<1x2xf32>, tensor<1x4xf32>) -> tensor<1x4xf32>
+      func.return %0 : tensor<1x4xf32>
+    }"""
+    agree(text, [floats(1, 2), floats(1, 4, seed=1)])
+
+
 @pytest.mark.parametrize("kind", ["f32", "f64", "i8", "i1"])
 @pytest.mark.parametrize(("channels", "width"), [(3, 16), (1, 24), (4, 7), (2, 19)])
 def test_few_channels_become_the_last(kind: str, channels: int, width: int) -> None:
