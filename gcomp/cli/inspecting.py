@@ -6,9 +6,10 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from shlex import quote
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -16,7 +17,7 @@ from rich.markup import escape
 from rich.table import Table
 
 import gcomp
-from gcomp.analysis.machines import machine_named
+from gcomp.analysis.machines import Machine, machine_named
 from gcomp.cli.arguments import Dims
 from gcomp.cli.launches import launch_tables
 from gcomp.cli.options import check_sizes, fixed_sizes, write_file
@@ -30,19 +31,22 @@ from gcomp.passes.registry import parse_pipeline
 from gcomp.report.costs import costs_of, plans_of
 from gcomp.report.memory import artifact_view, memory_view
 from gcomp.report.page import view_page
-from gcomp.report.roofline import points, roofline_view
+from gcomp.report.roofline import measured_by_text, points, roofline_view
 from gcomp.runtime.artifact import open_artifact
+from gcomp.runtime.cpu.threads import thread_count
+from gcomp.runtime.cpu.variants import VARIANTS
 from gcomp.runtime.engine import Ability
 from gcomp.runtime.manifest import InputSpec, NumericsSpec, OutputSpec
 from gcomp.runtime.model import Model
 from gcomp.runtime.plan import HostStep
-from gcomp.runtime.sampling import sizes_for
+from gcomp.runtime.sampling import random_inputs, sizes_for
 from gcomp.sources import import_model
 from gcomp.targets.base import target_named
 
 
 def inspect_command(path: Path, dim: Sequence[str], text: bool, json: bool, memory: Path | None = None,
-                    roofline: Path | None = None, tuned: Path | None = None) -> None:  # fmt: skip
+                    roofline: Path | None = None, tuned: Path | None = None,
+                    measure: bool = False) -> None:  # fmt: skip
     """Show what an artifact holds. Sizes in `dim` fix symbols; the others are the least that fit the constraints."""
     if not path.exists():
         raise UsageError(f"there is no file {path}")
@@ -60,10 +64,12 @@ def inspect_command(path: Path, dim: Sequence[str], text: bool, json: bool, memo
     sizes = sizes_for(model.signature, given)
     if tuned is not None and roofline is None:
         raise UsageError("--tuned says what the page of --roofline shows", fix="name it, too: --roofline FILE.html")
+    if measure and roofline is None:
+        raise UsageError("--measure is for the page of --roofline", fix="name it, too: --roofline FILE.html")
     if memory is not None:
         _draw(path, model, sizes, memory)
     if roofline is not None:
-        _roofline(path, model, sizes, roofline, tuned)
+        _roofline(path, model, sizes, roofline, tuned, measure)
     if json:
         with open_artifact(path) as artifact:
             sys.stdout.write(artifact.member("manifest.json").tobytes().decode("utf-8") + "\n")
@@ -88,7 +94,9 @@ def _draw(path: Path, model: Model, sizes: dict[str, int], memory: Path) -> None
     write_file(memory, view_page(f"Memory of {path.name}", view).encode())
 
 
-def _roofline(path: Path, model: Model, sizes: dict[str, int], page: Path, tuned: Path | None) -> None:
+def _roofline(
+    path: Path, model: Model, sizes: dict[str, int], page: Path, tuned: Path | None, measure: bool
+) -> None:  # fmt: skip
     """Write a page that shows the launches of an artifact under the roofline of its first architecture."""
     model.on.require(Ability.LAUNCHES, "--roofline shows launches, and there are none")
     plans = plans_of(model)
@@ -100,10 +108,31 @@ def _roofline(path: Path, model: Model, sizes: dict[str, int], page: Path, tuned
         results = read_for(tuned, model.target)
         measured = results.measured(sizes) if results.target == machine.name else {}
     costs = [cost for plan in plans if plan.architecture == machine.name for cost in costs_of(plan, sizes)]
+    if measure:
+        arrays: dict[str, Any] = dict(random_inputs(model, sizes))
+        measured, machine = measured_by_text(costs, model.profile(**arrays)), measured_machine(machine)
+        costs = [replace(cost, rate=machine.wide_contraction) for cost in costs]
     found = points(costs, measured)
     title = f"Roofline of {path.name} on {machine.name}"
     write_file(page, view_page(title, roofline_view(found, machine)).encode())
     Console().print(roofline_table(found, machine))
+
+
+def measured_machine(machine: Machine, threads: int | None = None) -> Machine:
+    """A processor with the rates that are measured of it now, with so many threads, or those that models compute with.
+
+    UsageError for machines whose peaks are not measured.
+    """
+    from gcomp.lowering.llvm.peaks import Peaks
+
+    variant = VARIANTS.get(machine.name)
+    if variant is None:
+        raise UsageError(f"the peaks of {machine.name} are not measured", fix="leave out --measure")
+    count = thread_count() if threads is None else threads
+    with Peaks(variant, count) as peaks:
+        flops, bandwidth = peaks.flops(), peaks.bandwidth()
+    name = f"{machine.name} (measured, {count} thread{'s' * (count > 1)})"
+    return replace(machine, name=name, contraction=flops, wide_contraction=flops, bandwidth=bandwidth)
 
 
 def _show(path: Path, model: Model, sizes: dict[str, int]) -> None:
@@ -182,11 +211,14 @@ def inspect(
         Path | None, typer.Option(metavar="FILE.html", help="write a page that shows the memory plan")
     ] = None,
     roofline: Annotated[
-        Path | None, typer.Option(metavar="FILE.html", help="write a page that shows GPU kernels under a roofline")
+        Path | None, typer.Option(metavar="FILE.html", help="write a page that shows kernels under a roofline")
     ] = None,
+    measure: Annotated[
+        bool, typer.Option("--measure", help="with --roofline: run the model, and measure the machine's peaks, too")
+    ] = False,
     tuned: Annotated[
         Path | None, typer.Option(metavar="FILE.json", help="with --roofline: show the times that gcomp tune measured")
     ] = None,
 ) -> None:
     """Show what an artifact holds: signature, ops, flops, weights, memory, segments."""
-    inspect_command(artifact, dim or [], text, json, memory, roofline, tuned)
+    inspect_command(artifact, dim or [], text, json, memory, roofline, tuned, measure)

@@ -15,6 +15,7 @@ from gcomp.analysis.machines import Machine
 from gcomp.html import html_table
 from gcomp.report.costs import Cost
 from gcomp.report.page import View
+from gcomp.runtime.profiling import Profile
 
 WIDTH, HEIGHT, EDGE = 1200, 640, 60
 
@@ -48,6 +49,19 @@ class Point:
         if self.roof(machine) < machine.launch:
             return "launch"
         return "memory" if self.cost.bytes / machine.bandwidth >= self.cost.flops / self.cost.rate else "arithmetic"
+
+
+def measured_by_text(costs: Sequence[Cost], profile: Profile) -> dict[str, float]:
+    """The seconds of a launch by its kernel's text: the mean over all launches of the kernel in a profile's calls."""
+    names: dict[tuple[str, str, int, int], dict[str, None]] = {}
+    for c in costs:
+        names.setdefault((c.label, c.place, c.flops, c.bytes), {})[c.kernel.text] = None
+    times: dict[str, list[float]] = {}
+    for sample in profile.samples:
+        # Several kernels of one place that cost the same, such as the sides of a border, share what they took.
+        for text in names.get((sample.label, sample.place, sample.flops, sample.bytes), ()):
+            times.setdefault(text, []).append(sample.seconds)
+    return {text: sum(found) / len(found) for text, found in times.items()}
 
 
 def points(costs: Sequence[Cost], measured: Mapping[str, float]) -> list[Point]:

@@ -95,7 +95,11 @@ def tune(program: Program, variant: Variant, device: str, make: Make, progress: 
     ]  # fmt: skip
     for n, form in enumerate(rows):
         before, after = pair[0][form.digest], pair[1][form.digest]
-        rows[n] = replace(form, taken=best[form.digest] if after <= WORTH * before else 0)
+        if (taken := best[form.digest]) and after <= WORTH * before:
+            # The fastest of several is fast by chance, too: what counts was measured when that was over.
+            found = {0: before, taken: after}
+            own = [replace(trial, measured=found.get(k, trial.measured)) for k, trial in enumerate(form.trials)]
+            rows[n] = replace(form, trials=tuple(own), taken=taken)
     return Results(FORMAT, variant.name, device, versions(), tuple(sorted(rows, key=lambda one: one.digest)))
 
 
