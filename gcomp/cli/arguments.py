@@ -61,6 +61,12 @@ Checks = Annotated[
 Inputs = Annotated[
     Path | None, typer.Option("--inputs", metavar="FILE.npz", help="inputs by name, as numpy.savez writes them")
 ]
+Coordinator = Annotated[
+    str | None, typer.Option(metavar="HOST:PORT", help="run with other processes: where the first one listens")
+]
+Processes = Annotated[int, typer.Option(min=1, help="how many processes there are, this one included")]
+ProcessId = Annotated[int, typer.Option(min=0, help="which of them this is")]
+Wait = Annotated[int, typer.Option("--timeout", min=1, help="seconds to wait for the others")]
 Threads = Annotated[int | None, typer.Option(min=1, help="threads to compute with (all processors; GCOMP_THREADS)")]
 MeshOption = Annotated[
     str | None, typer.Option("--mesh", metavar="AXIS=N,...", help="compile for a mesh of devices, as in data=2,model=4")

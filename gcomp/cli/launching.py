@@ -19,16 +19,21 @@ _POLL = 0.05
 """Seconds between two looks at the processes."""
 _GRACE = 5.0
 """Seconds that a process has to end by itself, once another has failed."""
-_COMMANDS = ("run",)
+_COMMANDS = ("run", "train")
 """The commands that several processes run together."""
 
 
 def launch(
-    arguments: Annotated[list[str], typer.Argument(metavar="run MODEL.gcomp ...", help="the command to start")],
+    arguments: Annotated[list[str], typer.Argument(metavar="run|train MODEL.gcomp ...", help="the command to start")],
     processes: Annotated[int, typer.Option("--processes", "-n", min=1, help="how many processes to start")],
     timeout: Annotated[int, typer.Option(min=1, help="seconds that they wait for each other")] = 60,
 ) -> None:
-    """Start the processes of a mesh on this machine: gcomp launch -n 4 -- run model.gcomp --random."""
+    """Start the processes of a mesh on this machine.
+
+    gcomp launch -n 4 -- run model.gcomp --random
+
+    gcomp launch -n 4 -- train step.gcomp --data digits.npz --state trained.safetensors --every 100
+    """
     if arguments[0] not in _COMMANDS:
         raise UsageError(f"gcomp launch starts {' or '.join(_COMMANDS)}, not {arguments[0]!r}")
     if own := [a for a in arguments if a.partition("=")[0] in ("--coordinator", "--processes", "--process-id")]:

@@ -16,7 +16,20 @@ from rich.markup import escape
 from rich.table import Table
 
 import gcomp
-from gcomp.cli.arguments import Checks, Constants, Dims, Fetch, Links, NoNative, Structures, Threads
+from gcomp.cli.arguments import (
+    Checks,
+    Constants,
+    Coordinator,
+    Dims,
+    Fetch,
+    Links,
+    NoNative,
+    Processes,
+    ProcessId,
+    Structures,
+    Threads,
+    Wait,
+)
 from gcomp.cli.joining import taking_part
 from gcomp.cli.options import (
     Source,
@@ -175,12 +188,10 @@ def run(
     ] = None,
     threads: Threads = None,
     no_native: NoNative = False,
-    coordinator: Annotated[
-        str | None, typer.Option(metavar="HOST:PORT", help="run with other processes: where the first one listens")
-    ] = None,
-    processes: Annotated[int, typer.Option(min=1, help="how many processes there are, this one included")] = 1,
-    process_id: Annotated[int, typer.Option(min=0, help="which of them this is")] = 0,
-    timeout: Annotated[int, typer.Option(min=1, help="seconds to wait for the others")] = 60,
+    coordinator: Coordinator = None,
+    processes: Processes = 1,
+    process_id: ProcessId = 0,
+    timeout: Wait = 60,
 ) -> None:
     """Run a model on inputs from .npy files."""
     source = source_of(artifact, dim, structure, constant, allow_links)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,19 +20,25 @@ import gcomp
 from gcomp.cli.arguments import (
     Checks,
     Constants,
+    Coordinator,
     Dims,
     Links,
     MeshOption,
     ModelFile,
     NoNative,
+    Processes,
+    ProcessId,
     Shardings,
     Structures,
     Target,
     Threads,
+    Wait,
 )
+from gcomp.cli.joining import taking_part
 from gcomp.cli.options import Source, check_writable, pairs, read_arrays, source_of, write_file
 from gcomp.errors import CheckError, UsageError
 from gcomp.options import DEFAULT_TARGET
+from gcomp.runtime.safetensors import read_notes, write_arrays
 from gcomp.runtime.stateful import StatefulModel
 
 Array = np.ndarray[Any, Any]
@@ -116,15 +123,28 @@ class Course:
     state: Path | None
     threads: int | None = None
     native: bool = True
+    every: int | None = None
+    resume: bool = False
+    processes: int = 1
+    number: int = 0
+    """Of several processes, which this is: the first one writes."""
+
+    def check(self) -> None:
+        """Raises UsageError for what does not go together, and for files that cannot be written."""
+        if self.steps is not None and self.epochs is not None:
+            raise UsageError("--steps and --epochs exclude each other", fix="leave one of them out")
+        if (self.every is not None or self.resume) and self.state is None:
+            raise UsageError("--every and --resume are about the state's file", fix="name it: --state FILE.safetensors")
+        if self.resume and self.start is not None:
+            raise UsageError("--resume and --from exclude each other", fix="leave one of them out")
+        for path in (self.log, self.state) if not self.number else ():
+            if path is not None:
+                check_writable(path)
 
 
 def train_command(artifact: Path, course: Course) -> None:
     """Train: run the step of an artifact on batches of the data, and write the state."""
-    for path in (course.log, course.state):
-        if path is not None:
-            check_writable(path)
-    if course.steps is not None and course.epochs is not None:
-        raise UsageError("--steps and --epochs exclude each other", fix="leave one of them out")
+    course.check()
     if not artifact.exists():
         raise UsageError(f"there is no file {artifact}")
     model = gcomp.load(artifact, threads=course.threads, native=course.native)
@@ -138,20 +158,86 @@ def train_command(artifact: Path, course: Course) -> None:
     if not per_epoch:
         raise UsageError(f"{course.data} has {count} samples, fewer than a batch of {size}")
     steps = course.steps if course.steps is not None else per_epoch * (course.epochs or 1)
-    rows: list[dict[str, float]] = []
-    console = Console(stderr=True)
+    record = Record(course, {"seed": str(course.seed), "batch": str(size), "samples": str(count)})
+    record.take_up(model)
+    left = itertools.islice(_batches(count, size, steps, course.seed), record.done, None)
+    console = Console(stderr=True, quiet=course.number > 0)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     try:
         with Progress(*columns, console=console) as progress:
-            task = progress.add_task("training", total=steps)
-            for row in _steps(model, data, _batches(count, size, steps, course.seed), course):
-                rows.append(row)
+            task = progress.add_task("training", total=steps, completed=record.done)
+            for row in _steps(model, data, left, course):
+                record.add(row)
                 shown = ", ".join(f"{name} {value:.4g}" for name, value in row.items())
                 progress.update(task, advance=1, description=shown)
-    finally:
-        # An interrupted training is kept, too.
-        _write(model, course, rows)
-    console.print(f"{len(rows)} steps: " + ", ".join(f"{n} {v:.6g}" for n, v in rows[-1].items()), highlight=False)
+                if course.every and record.done % course.every == 0 and _is_good(model, row):
+                    record.write(model)
+    except BaseException as error:
+        # An interrupted training is kept, too. Where there are others, only what fails in all of them leaves a state
+        # that can be put together.
+        if course.processes == 1 or isinstance(error, CheckError):
+            record.write(model)
+        raise
+    record.write(model)
+    console.print(record.summary(), highlight=False)
+
+
+class Record:
+    """What a training leaves: the state, and the losses of each step, with how far it is."""
+
+    def __init__(self, course: Course, notes: Mapping[str, str]) -> None:
+        self.course, self.notes = course, notes
+        self.lines: list[str] = []
+        """The log's, one a step."""
+        self.done = 0
+        self.row: Mapping[str, float] = {}
+
+    def take_up(self, model: StatefulModel) -> None:
+        """Go on from the state's file, if that is asked for. UsageError where it is of another training."""
+        path, log = self.course.state, self.course.log
+        if not self.course.resume or path is None or not path.exists():
+            return
+        notes = read_notes(path)
+        if not notes.get("steps", "").isdecimal():
+            raise UsageError(
+                f"{path} does not say how far a training was", fix="begin from it with --from, in place of --resume"
+            )
+        for name, value in self.notes.items():
+            if notes.get(name) != value:
+                raise UsageError(
+                    f"{path} is of another training", why=f"its {name} is {notes.get(name)}, and now it is {value}",
+                    fix="go on with the same data and options, or begin from it with --from",
+                )  # fmt: skip
+        model.load_state(path)
+        self.done = int(notes["steps"])
+        if log is not None and log.exists():
+            self.lines = log.read_text("utf-8").splitlines()[1 : self.done + 1]
+
+    def add(self, row: Mapping[str, float]) -> None:
+        """One more step."""
+        self.lines.append(",".join([str(self.done), *map(repr, row.values())]))
+        self.done, self.row = self.done + 1, row
+
+    def write(self, model: StatefulModel) -> None:
+        """Write log and state: the first of several processes does, and all put the state together."""
+        course = self.course
+        state = dict(model.state) if course.state is not None else {}
+        if course.number:
+            return
+        if course.log is not None and self.row:
+            header = ",".join(["step", *self.row])
+            write_file(course.log, "".join(f"{line}\n" for line in (header, *self.lines)).encode())
+        if course.state is not None:
+            write_arrays(course.state, state, {**self.notes, "steps": str(self.done)})
+
+    def summary(self) -> str:
+        """What to say in the end."""
+        said = ", ".join(f"{name} {value:.6g}" for name, value in self.row.items())
+        return f"{self.done} steps: {said}" if said else f"{self.done} steps, all of them taken before"
+
+
+def _is_good(model: StatefulModel, row: Mapping[str, float]) -> bool:
+    return math.isfinite(row[model.outputs[0].name]) and _is_finite(model.state)
 
 
 def _steps(
@@ -237,14 +323,6 @@ def _look(data: Mapping[str, Array], samples: Array) -> str | None:
         elif batch.dtype.kind not in "iub" and not _is_finite({name: batch}):
             said.append(f"{name} has values that are not finite")
     return "; ".join(said) or None
-
-
-def _write(model: StatefulModel, course: Course, rows: Sequence[Mapping[str, float]]) -> None:
-    if course.log is not None and rows:
-        lines = [["step", *rows[0]], *([str(i), *map(repr, row.values())] for i, row in enumerate(rows))]
-        write_file(course.log, "".join(",".join(line) + "\n" for line in lines).encode())
-    if course.state is not None:
-        model.save_state(course.state)
 
 
 def _choose_inputs(model: StatefulModel, data: Mapping[str, Array], path: Path) -> dict[str, Array]:
@@ -360,11 +438,42 @@ def train(
         Path | None, typer.Option("--from", metavar="FILE.safetensors", help="go on from this state")
     ] = None,
     state: Annotated[Path | None, typer.Option(metavar="FILE.safetensors", help="write the state in the end")] = None,
+    every: Annotated[int | None, typer.Option(min=1, metavar="N", help="write state and log every N steps")] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="go on from --state, if it is there, at the step that it was written after")
+    ] = False,
     threads: Threads = None,
     no_native: NoNative = False,
+    coordinator: Coordinator = None,
+    processes: Processes = 1,
+    process_id: ProcessId = 0,
+    timeout: Wait = 60,
 ) -> None:
-    """Train: run a training step on batches of a file's samples, in an order that the seed decides."""
-    train_command(artifact, Course(data, steps, epochs, batch, seed, log, start, state, threads, not no_native))
+    """Train: run a training step on batches of a file's samples, in an order that the seed decides.
+
+      gcomp train step.gcomp --data digits.npz --epochs 10 --state trained.safetensors --every 100 --resume
+
+    With --resume, a training that was interrupted goes on with the batches that it would have taken, also on another
+    mesh, or with another number of processes (docs/guides/sharding.md).
+    """
+    course = Course(
+        data,
+        steps,
+        epochs,
+        batch,
+        seed,
+        log,
+        start,
+        state,
+        threads,
+        not no_native,
+        every,
+        resume,
+        processes,
+        process_id,
+    )
+    with taking_part(artifact, coordinator, processes, process_id, timeout):
+        train_command(artifact, course)
 
 
 def write_parameters(

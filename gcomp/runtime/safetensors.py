@@ -25,9 +25,14 @@ from gcomp.runtime.weights import MAX_HEADER, stored_name, stored_shape
 Array: TypeAlias = np.ndarray[Any, Any]
 
 
-def write_arrays(path: str | os.PathLike[str], arrays: Mapping[str, Array]) -> None:
-    """Write arrays, in order of their names. A file already there is replaced in one step. Raises ArtifactError."""
-    table: dict[str, Any] = {}
+def write_arrays(
+    path: str | os.PathLike[str], arrays: Mapping[str, Array], notes: Mapping[str, str] | None = None
+) -> None:
+    """Write arrays, in order of their names, and notes by name as the file's metadata.
+
+    A file already there is replaced in one step. Raises ArtifactError.
+    """
+    table: dict[str, Any] = {"__metadata__": dict(notes)} if notes else {}
     end = 0
     contiguous = {name: np.asarray(arrays[name], order="C") for name in sorted(arrays)}
     for name, array in contiguous.items():
@@ -55,6 +60,23 @@ def read_arrays(path: str | os.PathLike[str], expected: Mapping[str, np.dtype[An
         return dict(_parse(data, expected))
     except JsonError as error:
         raise InputError(f"{where} is not a valid safetensors file", why=str(error)) from None
+
+
+def read_notes(path: str | os.PathLike[str]) -> dict[str, str]:
+    """What a file's metadata says by name; nothing where it has none. Raises InputError for a file that is damaged."""
+    where = os.fspath(path)
+    try:
+        with open(path, "rb") as file:
+            size = int.from_bytes(file.read(8), "little")
+            table = strict_json.loads(file.read(size).rstrip(b" ")) if size <= MAX_HEADER else None
+    except OSError as error:
+        raise InputError(f"cannot read {where}", why=error.strerror or str(error)) from None
+    except JsonError as error:
+        raise InputError(f"{where} is not a valid safetensors file", why=str(error)) from None
+    notes = cast("dict[str, Any]", table).get("__metadata__", {}) if isinstance(table, dict) else None
+    if not isinstance(notes, dict):
+        raise InputError(f"{where} is not a valid safetensors file", why="its header is no object")
+    return {name: str(text) for name, text in cast("dict[str, Any]", notes).items()}
 
 
 def _parse(data: bytes, expected: Mapping[str, np.dtype[Any]]) -> list[tuple[str, Array]]:

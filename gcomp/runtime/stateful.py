@@ -79,9 +79,12 @@ class StatefulModel(Model):
             return self.weights[name]
         return np.zeros(tuple(map(int, spec.dims)), DTYPES[spec.dtype])
 
-    def save_state(self, path: str | os.PathLike[str]) -> None:
-        """Write the state as a safetensors file. Raises ArtifactError where it cannot be written."""
-        write_arrays(path, dict(self.state))
+    def save_state(self, path: str | os.PathLike[str], *, notes: Mapping[str, str] | None = None) -> None:
+        """Write the state as a safetensors file, with `notes` as its metadata.
+
+        Raises ArtifactError where it cannot be written.
+        """
+        write_arrays(path, dict(self.state), notes)
 
     def load_state(self, source: str | os.PathLike[str] | Mapping[str, Array], *, partial: bool = False) -> None:
         """Set the state from what `save_state` wrote, or from a mapping.

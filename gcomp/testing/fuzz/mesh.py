@@ -18,6 +18,7 @@ import numpy as np
 from gcomp.errors import GcompError, UnsupportedError
 from gcomp.exactness import Exactness
 from gcomp.ir import sdy
+from gcomp.ir import stablehlo as hlo
 from gcomp.ir.program import Program
 from gcomp.passes.base import Pass, PassContext
 from gcomp.passes.references import Reference
@@ -91,6 +92,8 @@ class OnMesh(ProgramDoor):
         }
 
     def _by_xla(self, program: Program, steps: Sequence[Pass], inputs: Sequence[Array]) -> Wrong | None:
+        if any(isinstance(op, hlo.RngOp) for op in program.ops()):
+            raise UnsupportedError("XLA draws random numbers of its own")
         failure = self._devices[bool(steps)].failure(program, inputs)
         if failure is not None and failure.kind == "unsupported" and _BY_XLA not in failure.message:
             raise UnsupportedError(failure.message.partition("\n")[0].removeprefix("UnsupportedError: "))

@@ -176,3 +176,75 @@ def test_a_step_for_a_mesh_trains_as_on_one_device(tmp_path: Path) -> None:
         assert code == 0
         losses.append(float((out + err).split("3 steps: loss ")[1].split()[0]))
     assert losses[0] == pytest.approx(losses[1], rel=1e-4)
+
+
+WIDE = """func.func @main(%x: tensor<32x16xf32> {gcomp.name = "x"}, %w: tensor<16x8xf32> {gcomp.name = "w"})
+    -> (tensor<32x8xf32> {gcomp.name = "y"}) {
+  %0 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (tensor<32x16xf32>, tensor<16x8xf32>) -> tensor<32x8xf32>
+  return %0 : tensor<32x8xf32>
+}"""  # noqa: E501
+
+
+@pytest.fixture(scope="module")
+def steps(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A training step for two meshes, the larger first (JAX counts its devices once), and data."""
+    folder, rng = tmp_path_factory.mktemp("steps"), np.random.default_rng(0)
+    parameters = {"w": rng.normal(size=(16, 8)).astype(np.float32)}
+    for name, mesh, shardings in (
+        ("grid", "data=2,model=2", {"x": "data,*", "labels": "data,*", "w": "*,model"}),
+        ("rows", "data=2", {"x": "data,*", "labels": "data,*"}),
+    ):
+        made = gcomp.train_step(
+            WIDE,
+            parameters=parameters,
+            loss="mse",
+            optimizer="adamw:lr=0.05",
+            target="xla:cpu",
+            mesh=mesh,
+            shardings=shardings,
+        )
+        made.save(folder / f"{name}.gcomp")
+    x = rng.normal(size=(128, 16)).astype(np.float32)
+    np.savez(folder / "data.npz", x=x, labels=x[:, :8])
+    return folder
+
+
+def train(name: str, *options: str) -> tuple[str, ...]:
+    return ("train", f"{name}.gcomp", "--data", "data.npz", "--state", f"{options[0]}.safetensors", "--log",
+            f"{options[0]}.csv", *options[1:])  # fmt: skip
+
+
+def losses(folder: Path, name: str) -> list[float]:
+    return [float(line.split(",")[1]) for line in (folder / f"{name}.csv").read_text("utf-8").splitlines()[1:]]
+
+
+def test_a_training_goes_on_where_it_was_left(steps: Path) -> None:
+    """With the batches that it would have taken: the same bits on the same mesh, and nearly those on another."""
+    assert ended(start(steps, *train("rows", "whole", "--steps", "10")))[0] == 0
+    assert ended(start(steps, *train("rows", "left", "--steps", "6", "--every", "3")))[0] == 0
+    for kind in ("csv", "safetensors"):
+        (steps / f"moved.{kind}").write_bytes((steps / f"left.{kind}").read_bytes())
+    code, _, err = ended(start(steps, *train("rows", "left", "--steps", "10", "--resume")))
+    assert code == 0 and "10 steps" in err
+    for kind in ("csv", "safetensors"):
+        assert (steps / f"left.{kind}").read_bytes() == (steps / f"whole.{kind}").read_bytes()
+    assert ended(start(steps, *train("grid", "moved", "--steps", "10", "--resume")))[0] == 0
+    assert losses(steps, "moved") == pytest.approx(losses(steps, "whole"), rel=1e-5)
+    code, _, err = ended(start(steps, *train("rows", "whole", "--steps", "12", "--resume", "--seed", "7")))
+    assert code == 2 and "of another training" in err and "its seed is 0, and now it is 7" in err
+
+
+@pytest.mark.slow
+def test_a_training_that_lost_a_process_goes_on_from_its_last_state(steps: Path) -> None:
+    launch = ("launch", "-n", "2", "--")
+    assert ended(start(steps, *launch, *train("rows", "calm", "--steps", "400")))[0] == 0
+    options = ("--steps", "400", "--every", "20", "--resume")
+    launcher = start(steps, *launch, *train("rows", "hit", *options))
+    wait_for((steps / "hit.safetensors").exists)
+    os.kill(children(launcher.pid)[1], signal.SIGKILL)
+    code, _, err = ended(launcher)
+    assert code == 1 and "process 1 of 2 was ended by signal 9" in err and "another process is gone" in err
+    assert 0 < len(losses(steps, "hit")) < 400
+    assert ended(start(steps, *launch, *train("rows", "hit", *options)))[0] == 0
+    assert (steps / "hit.csv").read_bytes() == (steps / "calm.csv").read_bytes()
+    assert (steps / "hit.safetensors").read_bytes() == (steps / "calm.safetensors").read_bytes()
