@@ -104,7 +104,7 @@ def test_unequal_artifacts_are_told_to_all(folder: Path) -> None:
         (("run", "net.gcomp", "--random", "--coordinator", "a:1", "--processes", "3"), "not shared by 3 processes"),
         (("run", "one.gcomp", "--random", "--coordinator", "a:1", "--processes", "2"), "is for one device"),
         (("run", "net.gcomp", "--random", "--processes", "2"), "find each other at a coordinator"),
-        (("launch", "-n", "2", "--", "compile", "net.gcomp"), "starts run, not 'compile'"),
+        (("launch", "-n", "2", "--", "compile", "net.gcomp"), "starts run or train, not 'compile'"),
         (("launch", "-n", "2", "--", "run", "net.gcomp", "--processes", "3"), "is what gcomp launch says"),
     ],
 )
