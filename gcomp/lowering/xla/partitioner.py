@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 from xdsl.ir import Operation, SSAValue
-from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.rewriter import InsertPoint
 
 from gcomp.dims import Size
 from gcomp.dtypes import bit_width
@@ -29,7 +29,7 @@ Held = dict[int, Iterable[int]]
 def suit_partitioner(program: Program) -> None:
     """Write a program for several devices as XLA's partitioner gets it right."""
     hold_whole(program)
-    for step in (clamp_starts, widen_indices, crop_after_padding, pin_transforms):
+    for step in (clamp_starts, widen_indices, pin_transforms):
         step(program)
 
 
@@ -62,24 +62,6 @@ def widen_indices(program: Program) -> None:
         if bit_width(text) < _INDEX_BITS:
             b = Builder(program, InsertPoint.before(op))
             op.operands[at] = b.convert(op.operands[at], "ui32" if text.startswith("ui") else "i32")
-
-
-def crop_after_padding(program: Program) -> None:
-    """Let padding that spreads elements apart and takes some away do one after the other: XLA's partitioner ends the
-    process over both at once (`get_first_valid_element_offset_on_dilated_shard`)."""
-    for op in list(program.ops()):
-        if not isinstance(op, hlo.PadOp) or not any(op.value("interior_padding")):
-            continue
-        edges = [sizes_of(op.edge_padding_low), sizes_of(op.edge_padding_high)]
-        if not any(isinstance(n, int) and n < 0 for n in (*edges[0], *edges[1])):
-            continue
-        b = Builder(program, InsertPoint.before(op))
-        more = [[max(n, 0) if isinstance(n, int) else n for n in sizes] for sizes in edges]
-        wide = b.pad(op.operand, op.padding_value, more[0], more[1], op.value("interior_padding"))
-        starts = [-n if isinstance(n, int) and n < 0 else 0 for n in edges[0]]
-        made = b.slice(wide, starts, [at + n for at, n in zip(starts, shape_of(op.result), strict=True)])
-        op.result.replace_all_uses_with(made)
-        Rewriter.erase_op(op)
 
 
 def pin_transforms(program: Program) -> None:
@@ -167,6 +149,14 @@ def _windows(op: hlo.ReduceWindowOp) -> Held:
     return dict.fromkeys((*range(count), *range(2 * count, 3 * count)), cropped)
 
 
+def _padded(op: hlo.PadOp) -> Held:
+    """Dimensions that are spread apart and cropped: the process ends, or a slice takes more than there is."""
+    edges = [sizes_of(op.edge_padding_low), sizes_of(op.edge_padding_high)]
+    padding = np.array([[n if isinstance(n, int) else 0 for n in pair] for pair in zip(*edges, strict=True)])
+    cropped = _cropped([n + 1 for n in op.value("interior_padding")], padding)
+    return {0: cropped, 2: cropped}
+
+
 def _grouped(op: hlo.ConvolutionOp) -> Held:
     n = op.dimensions
     points = all(shape_of(op.rhs)[k] == 1 for k in n.kernel_spatial_dimensions)
@@ -208,6 +198,7 @@ _HELD: dict[type[Operation], Callable[[Any], Held]] = {
     hlo.ConvolutionOp: _convolved,
     hlo.FftOp: _rows,
     hlo.GatherOp: _components,
+    hlo.PadOp: _padded,
     hlo.ReduceOp: _folded,
     hlo.ReduceWindowOp: _windows,
     hlo.ScatterOp: _components,

@@ -197,6 +197,14 @@ CUT_WRONGLY = {
         return %0 : tensor<3xf32>""",
         ((2,), ()),
     ),
+    "padding between one element, and less at an end": (
+        """(%x: tensor<1xf32>, %z: tensor<f32>)
+            -> (tensor<2xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a"}]>}) {
+        %0 = stablehlo.pad %x, %z, low = [-1], high = [2], interior = [2]
+            : (tensor<1xf32>, tensor<f32>) -> tensor<2xf32>
+        return %0 : tensor<2xf32>""",
+        ((1,), ()),
+    ),
     "windows over such padding": (
         """(%x: tensor<4xf32>, %z: tensor<f32>)
             -> (tensor<2xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a"}]>}) {
