@@ -104,7 +104,8 @@ def errors(weights: Array, values: Array, m: int) -> Errors:
         images[:, y : y + WINDOW, x : x + WINDOW].reshape(count, -1) for y, x in product(range(m), repeat=2)
     ], 1)  # fmt: skip
     true = patches.astype(np.float64) @ windows.astype(np.float64).T
-    plain = _chain(patches[:, :, None] * windows)
+    read = np.ascontiguousarray(patches.reshape(-1, windows.shape[1]).T)
+    plain = _chain(windows.T[..., None] * read[:, None]).T.reshape(*patches.shape[:2], -1)
     panel = values.shape[-1]
     factors = np.stack([values[k // panel, :, :, k % panel] for k in chosen], 1)
     by_points = _results(images, factors, m)
@@ -121,21 +122,24 @@ def _results(images: Array, factors: Array, m: int) -> Array:
     n = m + WINDOW - 1
     columns = [evaluate(m, [images[:, y, x] for y in range(n)], _sum) for x in range(n)]
     values = [value for i in range(n) for value in evaluate(m, [column[i] for column in columns], _sum)]
-    starts = range(0, images.shape[-1], CHAIN)
     products = [
-        _chain(np.stack([
-            _chain(value[:, None, k : k + CHAIN] * factor[:, k : k + CHAIN]) for k in starts
-        ], -1))
+        _chain(_chain(_in_chains(factor)[..., None] * _in_chains(value)[:, :, None])).T
         for value, factor in zip(values, factors, strict=True)
-    ]  # fmt: skip
+    ]
     columns = [interpolate(m, [products[i * n + j] for i in range(n)], _sum) for j in range(n)]
     return np.stack([found for y in range(m) for found in interpolate(m, [c[y] for c in columns], _sum)], 1)
 
 
+def _in_chains(values: Array) -> Array:
+    """Values [n, i] by their place in a chain: [CHAIN, chains, n]."""
+    count, channels = values.shape
+    return np.ascontiguousarray(values.reshape(count, channels // CHAIN, CHAIN).transpose(2, 1, 0))
+
+
 def _chain(terms: Array) -> Array:
-    """The sums along the last dimension, term by term in f32. Terms are rounded, which they are not where they are
+    """The sums along the first dimension, term by term in f32. Terms are rounded, which they are not where they are
     products that are added at once: beside what sums are rounded by, that is nothing."""
-    return np.add.accumulate(terms, axis=-1)[..., -1]
+    return np.add.reduce(terms, axis=0)  # whole rows of sums, one after the other
 
 
 def _sum(terms: Sequence[tuple[float, Array]]) -> Array:
