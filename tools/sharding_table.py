@@ -1,6 +1,9 @@
 """Writes docs/generated/sharding_rules.md: gcomp's sharding rules beside Shardy's own, and why they differ.
 
-    python -m tools.sharding_table
+    python -m tools.sharding_table [--check SEEDS]
+
+With --check, rules are first held to the reference on the ops of all samples and of so many random programs (a thousand
+take minutes), and how often is written to tools/sharding_checks.json, which the page tells.
 
 Shardy's come from the pass `sdy-populate-op-sharding-rules` inside jaxlib, for the sample programs of all ops. A test
 fails when the page is stale, when a difference has no reason, or a reason no difference.
@@ -8,23 +11,32 @@ fails when the page is stale, when a difference has no reason, or a reason no di
 
 from __future__ import annotations
 
+import argparse
+import json
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from jaxlib.mlir import ir as jaxlib
+from xdsl.ir import Operation
 
+from gcomp.errors import UnsupportedError
 from gcomp.ir.families import GRAPH_OPS
+from gcomp.ir.program import Program
 from gcomp.ir.roles import BETWEEN_DEVICES
 from gcomp.ir.text import parse_module
-from gcomp.partitioning import Kind, ShardingRule, rule_of
+from gcomp.partitioning import RULES, Kind, ShardingRule, rule_of
+from gcomp.testing.generate.choices import Seeded
+from gcomp.testing.generate.program import seeded_program
+from tests.support.cut_ops import check_rule
 from tests.support.samples import samples
 from tests.support.shardy import rule_texts
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "generated" / "sharding_rules.md"
+CHECKS = Path(__file__).with_name("sharding_checks.json")
 _KINDS = {kind.replace("-", "_"): kind for kind in Kind}
 
 Linked = frozenset[tuple[Kind, frozenset[tuple[int, int, int]]]]
@@ -145,6 +157,47 @@ def _note(found: Comparison, name: str, ours: ShardingRule | None, theirs: str |
         found.different.append(Difference(name, str(ours), theirs))
 
 
+def check(seeds: int) -> dict[str, int]:
+    """Op -> the programs (an op with its operands, cut in one way) on which its rule was held to the reference.
+
+    AssertionError for one whose parts do not make the whole.
+    """
+    found = Counter[str]({kind.name: 0 for kind in RULES})
+
+    def hold(ops: Iterable[Operation], seed: int) -> None:
+        for op in ops:
+            try:
+                rule = rule_of(op)
+                checked = None if rule is None else check_rule(op, rule, Seeded(seed))
+            except UnsupportedError:  # it has no meaning on the reference
+                continue
+            if checked is not None:
+                assert not checked.wrong, checked.wrong
+                found[op.name] += checked.programs
+
+    for text in samples().values():
+        hold(Program.parse(text).module.walk(), 0)
+    for seed in range(seeds):
+        hold(seeded_program(seed).block.ops, seed)
+    return dict(sorted(found.items()))
+
+
+def _checks() -> list[str]:
+    record = json.loads(CHECKS.read_text("utf-8"))
+    ops: dict[str, int] = record["ops"]
+    never = sorted(name for name, count in ops.items() if not count)
+    lines = [
+        "## How often each rule was checked", "",
+        f"On the ops of the samples and of {record['seeds']} random programs, cut in every way: "
+        f"{sum(ops.values())} programs of {len(ops) - len(never)} ops, all equal to the whole op on the reference. "
+        "None of the rules is proved by the prover.", "",
+        f"Never run part by part: {', '.join(never)}. A part of a constant, a weight or "
+        "a size is a part of what it says, random numbers are not cut, and kernels have no meaning on the reference.", "",
+        "| op | programs |", "|---|---|",
+    ]  # fmt: skip
+    return [*lines, *(f"| {n} | {ops[n]} |" for n in sorted(ops, key=lambda n: (-ops[n], n)) if ops[n]), ""]
+
+
 HEAD = """\
 # Sharding rules beside Shardy's
 
@@ -171,10 +224,14 @@ def render(found: Comparison) -> str:
               "gcomp has none, Shardy has one: " + (", ".join(only) or "none") + "; and ops between devices ("
               + ", ".join(sorted(found.theirs_only & between)) + "), which are of programs of single devices: nothing "
               "cuts those further. Custom calls, which Shardy knows by their target, gcomp imports as ops.",
-              ""]  # fmt: skip
+              "", *_checks()]  # fmt: skip
     return "\n".join(lines)
 
 
 if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", type=int, metavar="SEEDS", help="hold the rules to the reference first")
+    if (seeds := parser.parse_args().check) is not None:
+        CHECKS.write_text(json.dumps({"seeds": seeds, "ops": check(seeds)}, indent=1) + "\n", "utf-8")
     PAGE.write_text(render(compare()), "utf-8")
     print(f"wrote {PAGE}")

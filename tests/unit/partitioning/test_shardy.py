@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
-from gcomp.partitioning import rule_of
+from gcomp.partitioning import RULES, rule_of
 from tests.support.shardy import rule_texts
 from tests.unit.partitioning.programs import OPS, op
-from tools.sharding_table import PAGE, REASONS, compare, linked_by_rule, linked_by_text, render
+from tools.sharding_table import CHECKS, PAGE, REASONS, check, compare, linked_by_rule, linked_by_text, render
 
 DIFFERENT = {"concatenate", "sort", "grouped convolution"}
 
@@ -43,3 +45,12 @@ def test_texts_are_compared_by_what_they_say() -> None:
     assert a == linked_by_text("([i, j], [j, k])->([i, k]) {i=3, j=4, k=5} reduction={j}")
     assert a != linked_by_text("([i, j], [j, k])->([i, k]) {i=3, j=4, k=5}")
     assert a != linked_by_text("([i, j], [k, j])->([i, k]) {i=3, j=4, k=5} reduction={j}")
+
+
+def test_the_page_counts_checks_of_all_ops_with_a_rule() -> None:
+    counted = json.loads(CHECKS.read_text("utf-8"))["ops"]
+    assert {kind.name for kind in RULES} <= {*counted}
+    fresh = check(2)
+    assert sum(fresh.values()) > 700 and {n for n, count in fresh.items() if count} <= {
+        n for n in counted if counted[n]
+    }
