@@ -192,7 +192,7 @@ def _checks() -> list[str]:
         f"{sum(ops.values())} programs of {len(ops) - len(never)} ops, all equal to the whole op on the reference. "
         "None of the rules is proved by the prover.", "",
         f"Never run part by part: {', '.join(never)}. A part of a constant, a weight or "
-        "a size is a part of what it says, random numbers are not cut, and kernels have no meaning on the reference.", "",
+        "a size is a part of what it says, random numbers are not cut, kernels have no meaning on the reference.", "",
         "| op | programs |", "|---|---|",
     ]  # fmt: skip
     return [*lines, *(f"| {n} | {ops[n]} |" for n in sorted(ops, key=lambda n: (-ops[n], n)) if ops[n]), ""]
