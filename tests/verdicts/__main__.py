@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 import tempfile
 from collections.abc import Callable
@@ -70,8 +71,13 @@ the rewrite.
 
 def main() -> int:
     """Print the table, and write it with `--write`."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", metavar="NAME", help="a wrong pass (all of them)")
+    parser.add_argument("--write", action="store_true", help="write docs/generated/verdicts.md, of all passes")
+    options = parser.parse_args()
     rows: list[list[str]] = []
-    names = [word for word in sys.argv[1:] if not word.startswith("-")]
+    names: list[str] = options.names
+    told("opt", "--list-passes", *LOAD)
     with tempfile.TemporaryDirectory() as folder:
         for wrong in [one for one in WRONG if one.name in names or not names]:
             model = Path(folder) / f"{wrong.name}.mlir"
@@ -81,7 +87,7 @@ def main() -> int:
     for row in rows:
         table.add_row(*row)
     Console(width=140).print(table)
-    if "--write" in sys.argv[1:] and not names:
+    if options.write and not names:
         lines = [head, ["---"] * len(head), *rows]
         text = "\n".join(f"| {' | '.join(line)} |" for line in lines)
         reasons = "\n".join(f"- `{wrong.name}`: {wrong.why}" for wrong in WRONG)
@@ -90,5 +96,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    told("opt", "--list-passes", *LOAD)
     sys.exit(main())
