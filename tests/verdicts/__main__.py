@@ -53,7 +53,7 @@ JUDGES: dict[str, Judge] = {
     "compile --verify each": commands("compile", "MODEL", "-o", "OUT", "-p", "PASS", "--verify", "each"),
     "opt --check-each": commands("opt", "MODEL", "-p", "PASS", "--check-each"),
     "bisect": commands("bisect", "MODEL", "-p", "PASS"),
-    "fuzz --pass": commands("fuzz", "--pass", "PASS", "--programs", "400", "--seconds", "1", "-o", "OUT"),
+    "fuzz --pass": commands("fuzz", "--pass", "PASS", "--programs", "1000", "--seconds", "1", "-o", "OUT"),
 }
 
 

@@ -43,7 +43,8 @@ OF_PASSES = {"vjp": "autodiff", "jvp": "autodiff", "pad-dims": "padding"}
 """Passes that make another program: what their door is."""
 
 OF_FOLDERS: Mapping[str, str] = {
-    "decompositions": "--pass decompose", "pairs": "--pass complex-to-pairs", "analysis/fusion": "--what fusion",
+    "decompositions": "--pass decompose", "decompositions/scan.py": "--what autodiff",
+    "pairs": "--pass complex-to-pairs", "analysis/fusion": "--what fusion",
     "analysis/indexing": "--what indexing", "autodiff": "--what autodiff", "padding": "--what padding",
     "memory": "--what memory", "passes/memory": "--what memory", "lowering/xla": "--target xla:cpu",
     "lowering/tiles": "--what tile", "lowering/triton": "--what tile", "lowering/llvm": "--what machine",

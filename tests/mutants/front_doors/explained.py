@@ -141,6 +141,10 @@ KNOWN: tuple[tuple[str, str, str, str, str], ...] = (
      'if launch.kind_name not in ("matmul", "convolution") or space_of(launch) is None:',
      'if launch.kind_name not in ("matmul", "convolution") or space_of(launch) is not None:', LESS,
      "the time by which settings are ranked: other schedules, as right"),
+    ("decompositions.scan", "front = [axis, *(i for i in range(rank) if i != axis)]",
+     "front = [axis, *(i for i in range(rank) if i == axis)]", MISSED,
+     "the gradient of a chlo.scan of a matrix ends in a VerifyException; no pass of the folder's doors uses the file; "
+     "derivatives and padding do (the door of derivatives is its first since: found)"),
 )  # fmt: skip
 """Module without `gcomp.`, line before, line after, which of the three, and why or by what."""
 

@@ -89,7 +89,7 @@ def doors_of(folder: Folder, module: str) -> Sequence[Command]:
     if not folder.is_passes:
         first = judge_of(Path(gcomp.__file__).parents[1] / f"{module.replace('.', '/')}.py")
         doors = folder.doors if first is None else ((*FUZZ, *first), *folder.doors)
-        return [door for door in dict.fromkeys(doors) if door in folder.doors]
+        return [*dict.fromkeys(doors)]
     named = [name for name, cls in all_passes().items() if cls.__module__ == module] or list(_users(module))
     return [(*FUZZ, "--pass", name) for name in named[:_MOST]] or folder.doors
 
