@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -102,8 +103,8 @@ class Fetched:
 
 NO_TARGETS = ("cpu:", "cpu:nothing", "cpu:x86-64-v3,nothing", "cpu:x86-64-v3,x86-64-v3")
 NO_OPTIONS: Sequence[Mapping[str, Any]] = (
-    {"buckets": {"n": [4]}}, {"tuned": "nothing.json"}, {"memory_budget": -1}, {"numerics": "nothing"}, {"threads": 0},
-    {"checks": ("nothing",)}, {"fetch": ["nothing.at.all"]},
+    {"buckets": {"n": [4]}}, {"tuned": Path("nothing.json")}, {"memory_budget": -1}, {"numerics": "nothing"},
+    {"threads": 0}, {"checks": ("nothing",)}, {"fetch": ["nothing.at.all"]},
 )  # fmt: skip
 """What `cpu` must refuse."""
 
