@@ -36,7 +36,9 @@ def suit_partitioner(program: Program) -> None:
 def clamp_starts(program: Program) -> None:
     """Clamp where slices and updates begin: XLA's partitioner takes what begins outside as it is, where the dimension
     is cut, and the whole op moves in."""
-    for op in list(program.ops()):
+    meshes = sdy.meshes_of(program.module)
+    axes = next(iter(meshes.values())).names if meshes else ()
+    for op in [op for op in program.ops() if not (axes and _is_local(op, axes))]:
         if isinstance(op, hlo.DynamicUpdateSliceOp):
             first, taken = 2, shape_of(op.operands[1])
         elif isinstance(op, hlo.DynamicSliceOp):
