@@ -166,7 +166,7 @@ NOTHING = {
     "compile m.mlir -t xla:cpu --emit c-library lib": "machine code of processors",
     "compile m.mlir -t cpu --emit triton-source lib": "Triton kernels",
     "compile m.mlir -t cpu --emit no-such-thing lib": "no-such-thing",
-    "compile m.mlir -t cpu --tuned in.npz": "--tuned",
+    "compile m.mlir -t xla:cpu --tuned in.npz": "--tuned",
     "compile m.mlir -t xla:cpu --memory-budget 1GiB": "memory budget",
     "run m.gcomp --random --threads 100000": "threads",
     "run m.mlir --threads 1 --threads x": "--threads",
