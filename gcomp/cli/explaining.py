@@ -16,6 +16,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 from rich.markup import escape
+from rich.padding import Padding
 from xdsl.ir import Operation
 
 import gcomp
@@ -174,7 +175,7 @@ def _show_made(made: Sequence[Mapping[str, Any]], console: Console) -> None:
             f"  {escape(row['algorithm'])}; tile: {row['tile']}; {row['programs']} programs, {row['threads']}"
         )
         for line in (*row["layouts"], *row["because"]):
-            console.print(f"    {escape(line)}", soft_wrap=True)
+            console.print(Padding(escape(line), (0, 0, 0, 4)))
 
 
 def _wanted_kernels(text: str | None, rows: Sequence[Mapping[str, Any]]) -> Wanted:

@@ -166,7 +166,7 @@ def train_command(artifact: Path, course: Course) -> None:
     try:
         with Progress(*columns, console=console) as progress:
             task = progress.add_task("training", total=steps, completed=record.done)
-            for row in _steps(model, data, left, course):
+            for row in _steps(model, data, left, record):
                 record.add(row)
                 shown = ", ".join(f"{name} {value:.4g}" for name, value in row.items())
                 progress.update(task, advance=1, description=shown)
@@ -241,10 +241,10 @@ def _is_good(model: StatefulModel, row: Mapping[str, float]) -> bool:
 
 
 def _steps(
-    model: StatefulModel, data: Mapping[str, Array], batches: Iterable[Array], course: Course
+    model: StatefulModel, data: Mapping[str, Array], batches: Iterable[Array], record: Record
 ) -> Iterator[dict[str, float]]:
     """What each step gives. CheckError for the first whose loss is not finite, that fails a check of its own, or (of
-    the last) whose update is not finite; the state is the last good one then.
+    the last) whose update is not finite; the state is the last good one then, and the record says of which step.
     """
 
     def run(samples: Array) -> dict[str, float]:
@@ -255,11 +255,11 @@ def _steps(
     sound = _is_finite(kept)
 
     def failed(what: str, samples: Array, steps: int, found: CheckError | None = None) -> CheckError:
-        good = steps - len(recent) + _rewind(model, kept, recent, run)
-        return _divergence_error(what, data, samples, course, good, found)
+        record.done = steps - len(recent) + _rewind(model, kept, recent, run)
+        return _divergence_error(what, data, samples, record.course, record.done, found)
 
-    number = -1
-    for number, samples in enumerate(batches):
+    number = record.done - 1
+    for number, samples in enumerate(batches, record.done):
         if len(recent) >= _KEPT_STEPS and _is_finite(model.state):
             kept, recent = dict(model.state), []
         try:

@@ -67,17 +67,17 @@ class TrainingStep:
 def train_step(
     source: Any, *args: Any, target: str = DEFAULT_TARGET, pipeline: str | None = None, verify: Verify = "off",
     progress: Callable[[str], object] | None = None, checks: Sequence[str] = (), mesh: MeshSpec | None = None,
-    shardings: Mapping[str, Any] | None = None, **options: Any,
+    shardings: Mapping[str, Any] | None = None, prepare: bool = True, **options: Any,
 ) -> StatefulModel:  # fmt: skip
     """Compile a training step of a model: `loss = step(x, labels)` trains, and `step.state` has the parameters.
 
-    `source` and `args` are what `gcomp.compile` takes, and so are `target`, `pipeline`, `verify`, `checks`, `mesh` and
-    `shardings`, which speak of parameters, too; what an optimizer keeps of a parameter lies as that does.
+    `source` and `args` are what `gcomp.compile` takes, and so are `target`, `pipeline`, `verify`, `checks`, `prepare`,
+    `mesh` and `shardings`, which speak of parameters, too; what an optimizer keeps of a parameter lies as that does.
     `options` are those of `training_step`. Raises GcompError.
     """
     step = training_step(source, *args, **options)
     chosen = Options(target=target, pipeline=pipeline, verify=verify, progress=progress, checks=checks, mesh=mesh,
-                     shardings=shardings)  # fmt: skip
+                     shardings=shardings, prepare=prepare)  # fmt: skip
     return cast(StatefulModel, compile_with(step.program, (), chosen))
 
 

@@ -13,8 +13,8 @@ import pytest
 from tests.unit.cli.commands import Cli, all_commands
 
 DIGITS = Path(__file__).parents[3] / "examples/digits"
-LEFT_OUT = re.compile("(fuzz|try|bench|train|train-step|write-parameters|tune|reduce) |.* --tuned ")
-"""Examples that take minutes, a GPU, a failure to begin with, or what the one before them wrote."""
+LEFT_OUT = re.compile("(fuzz|try|bench|train|train-step|write-parameters|tune|reduce|launch) |.* --tuned ")
+"""Examples that take minutes, a GPU, a failure to begin with, what the one before them wrote, or several processes."""
 
 
 def examples() -> list[str]:

@@ -129,7 +129,7 @@ PLANTED: dict[str, tuple[Patch, int, str]] = {
     "tile": (_smaller, 12, "stablehlo.maximum in loop kernels"),
     "machine": (_coded_otherwise, 48, "stablehlo.maximum in loop kernels"),
     "processor": (_state_lost, 12, "a state"),
-    "printed": (_printed_otherwise, 2, "stablehlo.dynamic_slice in loop kernels"),
+    "printed": (_printed_otherwise, 15, "stablehlo.minimum in loop kernels"),
 }
 """A door, a mistake of what it is about, from which program on it is looked for, and what is to be named."""
 
