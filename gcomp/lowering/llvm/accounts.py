@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 
 from xdsl.dialects.builtin import DictionaryAttr
 from xdsl.ir import Operation, SSAValue
@@ -21,6 +21,7 @@ from gcomp.ir.program import Program
 from gcomp.ir.types import dtype_text, shape_of
 from gcomp.lowering.llvm.choices import Choice
 from gcomp.lowering.llvm.settings import choose, panel_of, stored_operand
+from gcomp.lowering.tiles.forms import form_of
 from gcomp.lowering.tiles.naming import with_named_sizes
 from gcomp.lowering.tiles.schedules import Scheduled, Settings, schedule
 from gcomp.lowering.tiles.schedules.borders import pads_of
@@ -33,13 +34,26 @@ from gcomp.runtime.cpu.variants import Variant
 def accounts(program: Program, variant: Variant) -> list[Account]:
     """What is said of the launches of a program after the pipeline, in order, those in loops and branches once."""
     machine, nominal = machine_named(variant.name), Nominal(program.ranges)
-    return [_account(op, program, variant, machine, nominal) for op in program.ops() if isinstance(op, LaunchOp)]
+    made: dict[Hashable, tuple[Choice, Scheduled]] = {}
+    found: list[Account] = []
+    for op in program.ops():
+        if isinstance(op, LaunchOp):
+            form = form_of(op)
+            if form not in made:  # layers repeat, and kernels of one form are made alike
+                made[form] = _made(op, program, variant)
+            found.append(_account(op, *made[form], variant, machine, nominal))
+    return found
 
 
-def _account(op: LaunchOp, program: Program, variant: Variant, machine: Machine, nominal: Nominal) -> Account:
+def _made(op: LaunchOp, program: Program, variant: Variant) -> tuple[Choice, Scheduled]:
     named = with_named_sizes(op, program.ranges)
     choice = choose(named.launch, named.ranges, variant.bits)
-    scheduled = named.at_call(schedule(named.launch, launch_name(op), named.ranges, Settings(choice.values)))
+    return choice, named.at_call(schedule(named.launch, launch_name(op), named.ranges, Settings(choice.values)))
+
+
+def _account(
+    op: LaunchOp, choice: Choice, scheduled: Scheduled, variant: Variant, machine: Machine, nominal: Nominal
+) -> Account:
     clock = _clock(machine, variant)
     grids = [[nominal.size(n) for n in step.grid] for step in scheduled.steps]
     programs = max((nominal.size(product(grid)) for grid in grids), default=0)
