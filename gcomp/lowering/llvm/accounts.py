@@ -22,7 +22,7 @@ from gcomp.ir.types import dtype_text, shape_of
 from gcomp.lowering.llvm.choices import Choice
 from gcomp.lowering.llvm.settings import choose, panel_of, stored_operand
 from gcomp.lowering.tiles.forms import form_of
-from gcomp.lowering.tiles.naming import with_named_sizes
+from gcomp.lowering.tiles.naming import Named, with_named_sizes
 from gcomp.lowering.tiles.schedules import Scheduled, Settings, schedule
 from gcomp.lowering.tiles.schedules.borders import pads_of
 from gcomp.lowering.tiles.schedules.contraction import Contraction
@@ -46,8 +46,7 @@ def accounts(program: Program, variant: Variant) -> list[Account]:
 
 
 def _made(op: LaunchOp, program: Program, variant: Variant) -> tuple[Choice, Scheduled]:
-    named = with_named_sizes(op, program.ranges)
-    choice = choose(named.launch, named.ranges, variant.bits)
+    named, choice = _chosen(op, program, variant)
     return choice, named.at_call(schedule(named.launch, launch_name(op), named.ranges, Settings(choice.values)))
 
 
@@ -73,9 +72,14 @@ def _account(
 
 def predicted_seconds(op: LaunchOp, program: Program, variant: Variant) -> float:
     """The seconds of a launch by one thread, in the settings that are chosen without measurements."""
-    machine, named = machine_named(variant.name), with_named_sizes(op, program.ranges)
-    choice = choose(named.launch, named.ranges, variant.bits)
+    machine, (_, choice) = machine_named(variant.name), _chosen(op, program, variant)
     return predicted(op, choice, _considered(op), Nominal(program.ranges), machine, _clock(machine, variant))
+
+
+def _chosen(op: LaunchOp, program: Program, variant: Variant) -> tuple[Named, Choice]:
+    """A launch with names for its sizes, and what is chosen for it without measurements."""
+    named = with_named_sizes(op, program.ranges)
+    return named, choose(named.launch, named.ranges, variant.bits)
 
 
 def _clock(machine: Machine, variant: Variant) -> float:
