@@ -62,6 +62,10 @@ class Nominal:
             self._cache[size] = max(0, dims.evaluate(size, {name: self._symbol(name) for name in symbols_of(size)}))
         return self._cache[size]
 
+    def sizes(self, symbols: Iterable[str]) -> dict[str, int]:
+        """The nominal sizes of some symbols."""
+        return {name: self._symbol(name) for name in symbols}
+
     def closed(self, symbols: Iterable[str]) -> Ranges:
         """The ranges of some symbols, each of them up to its nominal size."""
         known = {name: self.ranges[name] for name in symbols}

@@ -29,7 +29,6 @@ from gcomp.cli.arguments import Constants, Dims, Links, Load, ModelFile, Structu
 from gcomp.cli.options import Source, load_files, source_of, write_file
 from gcomp.cli.sharding import explain_sharding
 from gcomp.cli.tables import FittedTable
-from gcomp.dims import symbol
 from gcomp.errors import UsageError, did_you_mean
 from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.locations import describe, places
@@ -146,8 +145,7 @@ def _made(model: Path, program: Program, passes: str, options: ExplainOptions, w
     if options.measure:
         target.require(Ability.PROFILE, "--measure runs the model, and profiles it")
         compiled = gcomp.compile(model, target=options.target, **options.source.keywords())
-        nominal = Nominal(program.ranges)
-        sizes = {name: nominal.size(symbol(name)) for name in compiled.signature.symbols}
+        sizes = Nominal(program.ranges).sizes(compiled.signature.symbols)
         measured = seconds_by_place(compiled.profile(**random_inputs(compiled, sizes), repeat=MEASURED))
     counts = Counter((op.label, op.place) for op in found)
     rows: list[dict[str, Any]] = []

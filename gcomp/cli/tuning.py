@@ -16,7 +16,6 @@ import gcomp
 from gcomp.analysis.work import Nominal
 from gcomp.cli.arguments import Constants, Dims, Links, Load, ModelFile, PipelineOption, Structures
 from gcomp.cli.options import Source, check_writable, load_files, source_of, write_file
-from gcomp.dims import symbol
 from gcomp.errors import UsageError
 from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.program import Program
@@ -105,9 +104,7 @@ class _Timed:
 
     def __init__(self, plan: Plan, program: Program) -> None:
         self._model = model_of(plan, dict(program.weights.items()))
-        nominal = Nominal(program.ranges)
-        sizes = {name: nominal.size(symbol(name)) for name in self._model.signature.symbols}
-        self._inputs = random_inputs(self._model, sizes)
+        self._inputs = random_inputs(self._model, Nominal(program.ranges).sizes(self._model.signature.symbols))
 
     def results(self) -> list[Any]:
         """The results of a call."""

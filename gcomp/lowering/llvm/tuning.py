@@ -129,8 +129,7 @@ def _seconds_of(times: Sequence[Mapping[str, float]], digest: str) -> Callable[[
 def _form(
     op: LaunchOp, program: Program, variant: Variant, tried: Sequence[Settings], times: Sequence[float]
 ) -> Form:  # fmt: skip
-    nominal = Nominal(program.ranges)
-    sizes = {name: nominal.size(size) for name, size in symbols_of_launch(op).items()}
+    sizes = Nominal(program.ranges).sizes(symbols_of_launch(op))
     guess = predicted_seconds(op, program, variant)
     found = [Trial(dict(s.values), guess, time, (), ()) for s, time in zip(tried, times, strict=True)]
     return Form(digest_of(op, program.ranges), op.kind_name, op.label_name, sizes, tuple(found), 0)

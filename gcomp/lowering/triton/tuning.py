@@ -98,7 +98,7 @@ def _time_candidates(
     chosen = min(runnable, key=lambda one: (one.kernels not in own, max(binaries[s].spilled for s in one.kernels)))
     runnable = [chosen, *(one for one in runnable if one is not chosen)]
     nominal = Nominal(ranges)
-    sizes = {name: nominal.size(size) for name, size in symbols_of_launch(launch).items()}
+    sizes = nominal.sizes(symbols_of_launch(launch))
     found: list[Trial] = []
     with timer.memory_of(launch, sizes) as memory:
         for one in runnable:
