@@ -99,7 +99,8 @@ def load_passes(path: Path) -> list[str]:
     try:
         spec = spec_from_file_location(f"gcomp_loaded_{path.stem}", path)
         if spec is None or spec.loader is None or not path.is_file():
-            raise UsageError(f"cannot load {path}", why="it is not a Python file")
+            why = "it is not a Python file" if path.exists() else "there is no such file"
+            raise UsageError(f"cannot load {path}", why=why)
         module = module_from_spec(spec)
         sys.modules[module.__name__] = module
         spec.loader.exec_module(module)

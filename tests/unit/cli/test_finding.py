@@ -246,7 +246,7 @@ WRONG_USES = {
     "reduce case.mlir --check cse": ("does not fail", "--seed"),
     "reduce case.mlir --check nonsense": ("nonsense", "passes are"),
     "reduce case.mlir --check cse --load case.mlir": ("cannot load", "case.mlir"),
-    "reduce case.mlir --check cse --load missing.py": ("cannot load", "missing.py"),
+    "reduce case.mlir --check cse --load missing.py": ("cannot load missing.py", "there is no such file"),
     "reduce case.mlir --check cse -o nowhere/o.mlir": ("nowhere", "folder"),
     "reduce case.mlir --target abacus": ("abacus", "xla:cpu"),
     "reduce case.mlir --command true": ("no {}", "my-tool"),
