@@ -18,7 +18,7 @@ from gcomp.errors import InternalError
 from gcomp.ir.host import HostOp
 from gcomp.ir.program import Program
 from gcomp.ir.types import dtype_text, shape_of
-from gcomp.lowering.llvm.lower import lowerings
+from gcomp.lowering.llvm.lower import tile_programs
 from gcomp.lowering.signatures import host_step, signature_of
 from gcomp.lowering.tiles.evaluate import Memory, run
 from gcomp.lowering.tiles.segments import Lowering
@@ -43,7 +43,7 @@ def evaluated(program: Program, target: str, inputs: Sequence[Array]) -> list[Ar
     """What the kernels of a program that was planned for processors are to compute, bit for bit."""
     variants = [VARIANTS[name] for name in target_named(target).variants]
     variant = next(filter(runs, variants), variants[0])
-    return PlanRunner(program, lowerings(program, variant)).run(inputs)
+    return PlanRunner(program, tile_programs(program, variant)).run(inputs)
 
 
 class PlanRunner:

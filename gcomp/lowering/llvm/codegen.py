@@ -66,6 +66,10 @@ STARTED = 2
 """Processes that are started before there are modules: every image has more of these."""
 
 
+_support_objects: dict[str, bytes] = {}
+"""What `support` became in this process, by its modules' keys: every image has it, also where no disk keeps objects."""
+
+
 class Compilation:
     """Compiles modules for a kind of processor on all cores, from when they are begun: others may still be written.
 
@@ -89,7 +93,7 @@ class Compilation:
         """Have a module's object made, if it is neither being made nor on disk; the object's key."""
         key = _key(module, self.variant, self._version)
         if key not in self._objects and key not in self._begun:
-            found = OBJECTS.load(key)
+            found = _support_objects.get(key) or OBJECTS.load(key)
             if found is None:
                 self._begun[key] = self._pool.submit(_emit, module, self.variant, form="object")
             else:
@@ -109,7 +113,10 @@ class Compilation:
 
     def image(self, modules: Sequence[Module]) -> Image:
         """The image of modules, which refer to each other and to `support`."""
-        return link(self.objects([*modules, *support(self.variant)]))
+        shared = support(self.variant)
+        made = self.objects([*modules, *shared])
+        _support_objects.update(zip(map(self.begin, shared), made[-len(shared) :], strict=True))
+        return link(made)
 
 
 def support(variant: Variant) -> Sequence[Module]:

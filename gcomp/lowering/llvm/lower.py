@@ -31,7 +31,7 @@ from gcomp.lowering.tiles.expanding import expand
 from gcomp.lowering.tiles.naming import with_named_sizes
 from gcomp.lowering.tiles.printing import kernel_text
 from gcomp.lowering.tiles.schedules import schedule
-from gcomp.lowering.tiles.schedules.kernel import Settings, Step
+from gcomp.lowering.tiles.schedules.kernel import Scheduled, Settings, Step
 from gcomp.lowering.tiles.segments import LoweredLaunch, Lowering, Numbers, check_planned, drafts, launch_name
 from gcomp.lowering.tiles.tile import KernelOp
 from gcomp.records import record
@@ -96,6 +96,24 @@ class Function:
     def member(self) -> str:
         """The name under which an artifact has its source."""
         return f"{self.name}.mlir"
+
+
+@record
+class Unprinted:
+    """A kernel as a tile program alone, to be evaluated; each is equal to itself only."""
+
+    kernel: KernelOp
+    grid: tuple[Size, ...] = field(compare=False)
+
+    @property
+    def name(self) -> str:
+        """The tile program's."""
+        return self.kernel.kernel_name
+
+    @property
+    def arguments(self) -> tuple[Argument, ...]:
+        """What it takes, in order."""
+        return _arguments(self.kernel)
 
 
 def lower(
@@ -176,6 +194,16 @@ def lowerings(
     return drafts(program, make, calls_host=True)
 
 
+def tile_programs(program: Program, variant: Variant) -> list[Lowering[Unprinted] | HostOp]:
+    """The device segments of a program, their kernels as tile programs that nobody prints, and its host steps."""
+
+    def make(launch: LaunchOp) -> LoweredLaunch[Unprinted]:
+        scheduled = _scheduled(launch, program.ranges, variant.bits)
+        return LoweredLaunch(scheduled, tuple([Unprinted(step.kernel, step.grid) for step in scheduled.steps]))
+
+    return drafts(program, make, calls_host=True)
+
+
 def code_texts(program: Program, variant: Variant) -> dict[str, str]:
     """The LLVM IR of a program's kernels by name."""
     found: dict[str, str] = {}
@@ -188,21 +216,32 @@ def launch_kernels(
 ) -> LoweredLaunch[Function]:
     """The kernels of a launch for vectors of so many bits, and a way to multiply bytes; their tile programs are
     expanded. Without `settings` they are those that are chosen without measurements."""
+    scheduled = _scheduled(launch, ranges, bits, settings)
+    return LoweredLaunch(scheduled, tuple([_print_step(step, bits, words) for step in scheduled.steps]))
+
+
+def _scheduled(launch: LaunchOp, ranges: Ranges, bits: int, settings: Settings | None = None) -> Scheduled:
+    """A launch as tile programs, which are expanded."""
     named = with_named_sizes(launch, ranges)
     launch, ranges = named.launch, named.ranges
     settings = settings or settings_for(launch, ranges, bits)
     scheduled = named.at_call(schedule(launch, launch_name(launch), ranges, settings))
-    return LoweredLaunch(scheduled, tuple([_print_step(step, bits, words) for step in scheduled.steps]))
+    for step in scheduled.steps:
+        expand(step.kernel)
+    return scheduled
 
 
 def _print_step(step: Step, bits: int, words: str) -> Function:
     kernel = step.kernel
-    expand(kernel)
     text = print_kernel(kernel, _PLACEHOLDER, bits, words)
-    arguments = tuple([Argument(str(n), role) for n, role in enumerate(kernel.argument_roles)])
+    arguments = _arguments(kernel)
     digest = hashlib.sha256(f"{text}{arguments}".encode()).hexdigest()[:16]
     stem = re.sub(r"[^A-Za-z0-9_]", "_", kernel.kernel_name)
     return Function(f"k_{stem}.{digest}", text, arguments, step.grid, kernel)
+
+
+def _arguments(kernel: KernelOp) -> tuple[Argument, ...]:
+    return tuple([Argument(str(n), role) for n, role in enumerate(kernel.argument_roles)])
 
 
 class _Packer:

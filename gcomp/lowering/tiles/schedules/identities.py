@@ -70,9 +70,9 @@ def order_is_open(region: Region) -> bool:
     states = list(product(*map(_values, kinds)))
     if len(states) > _STATES:
         states = Random(0).sample(states, _STATES)
-    triples = list(product(range(len(states)), repeat=3))
     columns = [np.array([s[k] for s in states], dtype_of(kind)) for k, kind in enumerate(kinds)]
-    a, b, c = [[column[[t[i] for t in triples]] for column in columns] for i in range(3)]
+    triples = np.indices((len(states),) * 3).reshape(3, -1)
+    a, b, c = [[column[taken] for column in columns] for taken in triples]
     first, second = run(*a, *b), run(*b, *c)
     return _same(run(*first, *c), run(*a, *second)) and _same(first, run(*b, *a))
 
