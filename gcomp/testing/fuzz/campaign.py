@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -17,6 +16,7 @@ from gcomp.testing.fuzz.coverage import Coverage, Found, Key
 from gcomp.testing.fuzz.directed import FAMILY
 from gcomp.testing.fuzz.doors import PASSES, door_of
 from gcomp.testing.fuzz.plan import Plan
+from gcomp.testing.garbage import collect_garbage
 
 
 @dataclass(frozen=True)
@@ -245,7 +245,7 @@ def _one_by_one(plan: Plan, block: Block, limits: workers.Limits, outcome: Outco
 def _work(plan: Plan, block: Block) -> tuple[Coverage, list[Found], list[Look]]:
     """Try a block, in a worker process."""
     coverage, failures, looks = Coverage(), list[Found](), list[Look]()
-    _collect()
+    collect_garbage()
     for number in block.numbers:
         found, look = None, None
         if plan.about is None:
@@ -267,16 +267,6 @@ def _is_judged(look: Look, block: Block) -> bool:
     if look.reached:
         return look.named or not block.focused or look.number % _UNNAMED == 0
     return block.lost
-
-
-def _collect() -> None:
-    """Collect garbage once for each block: programs are cyclic, and Python would look for them all the time.
-
-    What is left then are tables that grow, which are not looked through again: that took a seventh of a long run.
-    """
-    gc.disable()
-    gc.collect()
-    gc.freeze()
 
 
 __all__ = ["Limits", "Outcome", "fuzz", "upper_bound"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -10,6 +11,7 @@ from typing import IO, Any
 import numpy as np
 
 from gcomp.runtime.folders import turn_off
+from gcomp.testing.garbage import collect_garbage
 from gcomp.testing.oracles import compiled, stablehlo_cpp, xla
 from gcomp.testing.oracles.process import pack, unpack
 
@@ -21,6 +23,10 @@ EVALUATORS: dict[str, Callable[[], Evaluator]] = {
     "xla": xla.make_evaluator,
 }
 """By name; `compiled TARGET` is any target of gcomp."""
+
+
+_PROGRAMS = 25
+"""How many programs are taken between two collections of garbage."""
 
 
 def main(name: str) -> None:
@@ -38,7 +44,9 @@ def main(name: str) -> None:
             raise EOFError
         return data
 
-    while True:
+    for count in itertools.count():
+        if count % _PROGRAMS == 0:
+            collect_garbage()
         try:
             head, arrays = unpack(read)
         except EOFError:
