@@ -8,10 +8,12 @@ from typing import Any, NamedTuple, NoReturn, Protocol
 
 from xdsl.ir import Region, SSAValue
 
-from gcomp.dims import Size
+from gcomp import dims
+from gcomp.dims import Constraint, Range, Ranges, Size
 from gcomp.errors import UnsupportedError
 from gcomp.frontends.jaxpr import avals
 from gcomp.frontends.jaxpr.jax_api import jax, place_of, trace_context
+from gcomp.ir import locations
 from gcomp.ir.builder import Builder
 from gcomp.ir.types import Tensor, dtype_text, rank_of, shape_of
 from gcomp.sharding import Mesh
@@ -25,6 +27,12 @@ def _jaxpr_of(function: Callable[..., Any], keywords: tuple[tuple[str, Any], ...
     """The jaxpr of a JAX function on types, under the present configuration (which is part of the key)."""
     types = [jax.ShapeDtypeStruct(t.shape, t.dtype, weak_type=t.weak_type) for t in avals]
     return jax.make_jaxpr(partial(function, **dict(keywords)))(*types)
+
+
+def _always_equal(a: Size, b: Size) -> bool:
+    """Whether two sizes are the same, whatever sizes their symbols stand for, 0 among them."""
+    ranges = Ranges(dict.fromkeys(dims.symbols_of(a) | dims.symbols_of(b), Range(0)))
+    return ranges.equal(a, b) is True
 
 
 class Frame(NamedTuple):
@@ -114,6 +122,17 @@ class EqnContext:
     def out_dtype(self, index: int = 0) -> str:
         """The element type of a result."""
         return dtype_text(self.out_type(index))
+
+    def as_shape(self, value: SSAValue, shape: Sequence[Size]) -> SSAValue:
+        """A tensor whose sizes are written in another way; calls are checked where they may differ."""
+        own = shape_of(value)
+        if len(own) != len(shape):
+            return value
+        for ours, theirs in zip(own, shape, strict=True):
+            if ours != theirs and not _always_equal(ours, theirs):
+                where = locations.describe(self.b.location)
+                self.b.constraints.append(Constraint("eq", ours, theirs, where))
+        return self.b.reshape(value, shape)
 
     # ---- jaxprs inside ----
 

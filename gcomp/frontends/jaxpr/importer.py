@@ -16,10 +16,11 @@ from xdsl.ir import SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from gcomp import dims
+from gcomp.dims import Constraint
 from gcomp.errors import GcompError, InternalError, UnsupportedError
 from gcomp.frontends.jaxpr import avals, registry
 from gcomp.frontends.jaxpr.context import EqnContext, Frame
-from gcomp.frontends.jaxpr.jax_api import core, line_of
+from gcomp.frontends.jaxpr.jax_api import core, line_of, scope_constraints
 from gcomp.frontends.jaxpr.refusing import check_supported, unsupported_error
 from gcomp.frontends.jaxpr.shardings import explicit, explicit_sharding
 from gcomp.ir import locations, sdy
@@ -45,9 +46,22 @@ def import_jaxpr(jaxpr: Any, names: Sequence[str] = (), results: Sequence[str] =
     keys = [list(map(avals.generator_of, found)) for found in (jaxpr.in_avals, jaxpr.out_avals)]
     if any(key for found in keys for key in found):
         program.hold_keys(*keys)
-    program.constraints = builder.constraints
+    program.constraints = [*_constraints_of(jaxpr.in_avals), *builder.constraints]
     program.verify("as imported")
     return program
+
+
+def _constraints_of(inputs: Sequence[Any]) -> list[Constraint]:
+    """What users said of the symbolic sizes of inputs, which JAX relies on (`symbolic_shape(..., constraints=)`)."""
+    symbolic = [size for aval in inputs for size in aval.shape if not isinstance(size, int)]
+    known = {name for size in symbolic for name in dims.symbols_of(avals.size_of(size))}
+    scopes = {id(size.scope): size.scope for size in symbolic}
+    found = [
+        Constraint(kind, avals.size_of(lhs), avals.size_of(rhs), f"the constraint '{text}'")
+        for scope in scopes.values()
+        for kind, lhs, rhs, text in scope_constraints(scope)
+    ]
+    return [constraint for constraint in found if constraint.symbols <= known]
 
 
 class Importer:
@@ -103,7 +117,8 @@ class Importer:
                 raise InternalError(
                     f"gcomp failed to import a {ctx.primitive}", where=ctx.where, why=f"{type(error).__name__}: {error}"
                 ) from error
-        found = [results] if isinstance(results, SSAValue) else results
+            found = [results] if isinstance(results, SSAValue) else results
+            found = [_as_jax_says(ctx, var.aval, value) for var, value in zip(eqn.outvars, found, strict=True)]
         return self._placed(eqn, found) if eqn.primitive.name not in _CALLS else found
 
     def _placed(self, eqn: Any, values: Sequence[SSAValue]) -> Sequence[SSAValue]:
@@ -118,6 +133,13 @@ class Importer:
                 else b.emit(sdy.ShardingConstraintOp, value, sharding=sdy.ShardingAttr(explicit(b, sharding, var.aval)))
                 for value, sharding, var in zip(values, said, eqn.outvars, strict=True)
             ]  # fmt: skip
+
+
+def _as_jax_says(ctx: EqnContext, aval: Any, value: SSAValue) -> SSAValue:
+    """A result in the shape that JAX gives it, which knows more of symbolic sizes: that they are at least 1, say."""
+    if all(isinstance(size, int) for size in getattr(aval, "shape", ())):
+        return value
+    return ctx.as_shape(value, avals.shape_of_aval(aval))
 
 
 _CALLS = frozenset(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from gcomp.owners import is_inside, is_own
 
@@ -22,6 +22,16 @@ _config: Any = import_module("jax._src.config")
 def trace_context() -> Any:
     """The settings that what is traced depends on."""
     return _config.trace_context()
+
+
+def scope_constraints(scope: Any) -> list[tuple[Literal["eq", "le"], Any, Any, str]]:
+    """What a scope of symbolic sizes says of them: a relation, two sizes, and the text that the user wrote."""
+    return [
+        ("le", known.e2, known.e1, known.debug_str)
+        if known.cmp.name == "GEQ"
+        else ("eq", known.e1, known.e2, known.debug_str)
+        for known in scope._explicit_constraints
+    ]
 
 
 def line_of(source_info: Any) -> tuple[str, int, int] | None:

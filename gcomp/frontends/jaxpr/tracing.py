@@ -86,6 +86,13 @@ class Tracing:
                 why=str(error).strip().splitlines()[0],
                 fix="use jax.lax.cond, jax.lax.while_loop or jnp.where, or mark the argument as static",
             ) from error
+        except jax.errors.InconclusiveDimensionOperation as error:
+            raise UnsupportedError(
+                "what the function does depends on a symbolic size",
+                where=owners.line_of(error.__traceback__, JAX_FOLDER),
+                why=str(error).strip().splitlines()[0],
+                fix='say more of it, as in jax.export.symbolic_shape("n", constraints=["n >= 5"]), or give it a number',
+            ) from error
         dynamic = [n for i, n in enumerate(self.parameters) if i not in self.static_argnums]
         inputs, in_tree = tree_util.tree_flatten_with_path(traced.args_info)
         leaves, out_tree = tree_util.tree_flatten_with_path(traced.out_info)

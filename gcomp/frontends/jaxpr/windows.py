@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xdsl.ir import SSAValue
+from xdsl.ir import Region, SSAValue
 
 from gcomp.frontends.jaxpr.context import EqnContext
 from gcomp.frontends.jaxpr.elementwise import combine, unit
@@ -13,8 +13,9 @@ from gcomp.frontends.jaxpr.registry import Results, imports, imports_table
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import highest, lowest
 from gcomp.ir.op import GraphOp
+from gcomp.ir.stablehlo.contraction import window_size
 from gcomp.ir.stablehlo.reduction import scalar_region
-from gcomp.ir.types import element_of, shape_of, tensor
+from gcomp.ir.types import element_of, rank_of, shape_of, tensor
 
 
 def _window(ctx: EqnContext) -> dict[str, Any]:
@@ -83,7 +84,20 @@ def select_and_scatter(ctx: EqnContext) -> Results:
         )
         for part in ("select", "scatter")
     ]
-    return ctx.b.emit(hlo.SelectAndScatterOp, *ctx.operands, regions=regions, **_window(ctx))
+    x, source, start = ctx.operands
+    return _scatter(ctx, x, source, start, regions, _window(ctx))
+
+
+def _scatter(
+    ctx: EqnContext, x: SSAValue, source: SSAValue, start: SSAValue, regions: Sequence[Region], window: dict[str, Any]
+) -> SSAValue:
+    """select_and_scatter; JAX may write the number of windows in another way than the op, which has it of `x`."""
+    sizes = [
+        window_size(size, window["window_dimensions"][i], window["window_strides"][i], pads, 1, 1)
+        for i, (size, pads) in enumerate(zip(shape_of(x), window.get("padding", [(0, 0)] * rank_of(x)), strict=True))
+    ]
+    source = ctx.as_shape(source, sizes)
+    return ctx.b.emit(hlo.SelectAndScatterOp, x, source, start, regions=regions, **window)
 
 
 @imports("select_and_scatter_add")
@@ -97,8 +111,8 @@ def select_and_scatter_add(ctx: EqnContext) -> Results:
     padded = b.pad(x, b.full((), _worst(ctx), ctx.dtype()), low, high)
     zero = b.full((), 0, ctx.dtype())
     regions = [_better(ctx), scalar_region(hlo.OrOp if ctx.dtype() == "i1" else hlo.AddOp, element_of(x))]
-    found = b.emit(hlo.SelectAndScatterOp, padded, source, zero, regions=regions, **window)
-    return b.slice(found, low, [lo + n for lo, n in zip(low, shape_of(x), strict=True)])
+    found = _scatter(ctx, padded, source, zero, regions, window)
+    return b.pad(found, zero, [-n for n in low], [-n for n in high])
 
 
 @imports("select_and_gather_add")

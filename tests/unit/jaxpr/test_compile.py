@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import gcomp
-from gcomp.errors import InputError, UsageError
+from gcomp.errors import InputError, UnsupportedError, UsageError
 from gcomp.frontends.jaxpr import import_jax
 
 
@@ -65,6 +65,34 @@ def test_symbolic_dims() -> None:
         compiled(np.ones((65, 4), np.float32), PARAMS)
     with pytest.raises(UsageError, match="no symbolic dimension 'rows'"):
         gcomp.compile(model, symbolic("batch", 4), PARAMS, dims={"rows": 3})
+
+
+@pytest.mark.parametrize(
+    ("size", "constraint", "function", "good", "bad"),
+    [
+        ("n", "mod(n, 2) == 0", lambda x: x.reshape(x.shape[0] // 2, 2).sum(1), [(4,), (6,)], [(5,), (1,)]),
+        ("n", "n >= 5", lambda x: x[:5] + x[-5:], [(5,), (8,)], [(3,)]),
+        ("n, m", "n <= m", lambda x: x[:, : x.shape[0]] + 1, [(2, 3), (3, 3)], [(4, 3)]),
+        ("n, m", "n == m", lambda x: x + x.T, [(2, 2)], [(4, 2)]),
+    ],
+)
+def test_what_is_said_of_symbols_must_hold(
+    size: str, constraint: str, function: Any, good: list[tuple[int, ...]], bad: list[tuple[int, ...]]
+) -> None:
+    sizes = jax.export.symbolic_shape(size, constraints=[constraint])
+    compiled = gcomp.compile(function, jax.ShapeDtypeStruct(sizes, jnp.float32))
+    for shape in good:
+        x = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+        np.testing.assert_array_equal(compiled(x), function(x))
+    for shape in bad:
+        with pytest.raises(InputError):
+            compiled(np.zeros(shape, np.float32))
+
+
+def test_a_function_that_decides_by_a_symbol_is_refused_with_the_line() -> None:
+    with pytest.raises(UnsupportedError, match=r"test_compile\.py:\d+[\s\S]*symbolic_shape") as caught:
+        import_jax(lambda x: x[:2] if x.shape[0] > 2 else x, symbolic("n"))
+    assert "n" in str(caught.value)
 
 
 def test_sizes_computed_from_symbols() -> None:

@@ -10,6 +10,9 @@ import numpy as np
 import pytest
 from jax import lax
 
+import gcomp
+from gcomp.dims import evaluate, parse
+
 from .agreement import agree, together
 
 X = np.random.default_rng(0).integers(-9, 9, (1, 7, 8, 2)).astype(np.float32)
@@ -46,6 +49,40 @@ def test_gradients_of_pools() -> None:
         for padding in ("SAME", "VALID")
     }
     agree(together(functions), X)
+
+
+@pytest.mark.parametrize(
+    ("window", "stride", "padding", "size"),
+    [
+        (5, 3, "VALID", "2*n"),
+        (3, 2, "VALID", "n"),
+        (5, 2, ((0, 0), (1, 1)), "n"),
+    ],
+)
+@pytest.mark.parametrize("again", [False, True])
+def test_gradients_of_pools_of_unknown_sizes(window: int, stride: int, padding: Any, size: str, again: bool) -> None:
+    def pooled(x: Any) -> Any:
+        return lax.reduce_window(x, -np.inf, lax.max, (1, window), (1, stride), padding)
+
+    def total(x: Any) -> Any:
+        return (pooled(pooled(x) if again else x) ** 2).sum()
+
+    sizes = jax.export.symbolic_shape(f"b, {size}", constraints=["n >= 5"])
+    model = gcomp.compile(jax.grad(total), jax.ShapeDtypeStruct(sizes, np.float32))
+    for n in (5, 6, 7, 12):
+        x = np.random.default_rng(n).standard_normal((2, evaluate(parse(size), {"n": n}))).astype(np.float32)
+        np.testing.assert_allclose(model(x), jax.grad(total)(x), rtol=1e-5)
+
+
+def test_gradients_of_pools_of_a_part() -> None:
+    """JAX refuses to run these, whose padding takes elements away."""
+
+    def total(x: Any, padding: Any) -> Any:
+        return (lax.reduce_window(x, -np.inf, lax.max, (1, 3), (1, 2), padding) ** 2).sum()
+
+    x = np.random.default_rng(0).standard_normal((2, 9)).astype(np.float32)
+    found = gcomp.jit(jax.grad(lambda x: total(x, ((0, 0), (-1, -2)))))(x)
+    np.testing.assert_array_equal(found, jax.grad(lambda x: total(x[:, 1:-2], "VALID"))(x))
 
 
 def test_second_derivatives_of_pools() -> None:
