@@ -7,6 +7,7 @@ from math import prod
 from typing import Any, cast
 
 import numpy as np
+from xdsl.dialects.builtin import DenseArrayBase, i64
 from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint
 
@@ -17,7 +18,7 @@ from gcomp.ir import stablehlo as hlo
 from gcomp.ir.attributes import sizes_of
 from gcomp.ir.builder import Builder
 from gcomp.ir.program import Program
-from gcomp.ir.types import dtype_text, rank_of, shape_of
+from gcomp.ir.types import below, dtype_text, rank_of, shape_of
 from gcomp.sharding import DimensionSharding, Sharding
 
 Array = np.ndarray[Any, Any]
@@ -29,7 +30,7 @@ Held = dict[int, Iterable[int]]
 def suit_partitioner(program: Program) -> None:
     """Write a program for several devices as XLA's partitioner gets it right."""
     hold_whole(program)
-    for step in (clamp_starts, widen_indices, pin_transforms):
+    for step in (clamp_starts, step_by_one, widen_indices, pin_transforms):
         step(program)
 
 
@@ -51,6 +52,16 @@ def clamp_starts(program: Program) -> None:
             start = b.convert(op.operands[k], "i64")
             last = b.convert(b.dim(whole - part), "i64")
             op.operands[k] = b.maximum(b.minimum(start, last), b.constant(0, "i64"))
+
+
+def step_by_one(program: Program) -> None:
+    """Let slices step by one where they take one element: XLA's partitioner takes another element or refuses the
+    program, where the dimension is cut and the step is longer than a part."""
+    for op in program.ops():
+        if isinstance(op, hlo.SliceOp):
+            strides = cast(tuple[int, ...], op.value("strides"))
+            taken = zip(shape_of(op.result), strides, strict=True)
+            op.properties["strides"] = DenseArrayBase.from_list(i64, [1 if n == 1 else by for n, by in taken])
 
 
 def widen_indices(program: Program) -> None:
@@ -96,7 +107,7 @@ def hold_whole(program: Program) -> None:
         row = _HELD.get(type(op))
         if row is None or _is_local(op, mesh.names):
             continue
-        for number, dims in row(op).items():
+        for number, dims in row(op, mesh.size).items():
             _hold(program, name, op, number, frozenset(dims))
 
 
@@ -124,15 +135,22 @@ def _hold(program: Program, mesh: str, op: Operation, number: int, dims: frozens
         use.operation.operands[use.index] = held
 
 
-def _convolved(op: hlo.ConvolutionOp) -> Held:
+def _convolved(op: hlo.ConvolutionOp, devices: int) -> Held:
     """Groups of a batch, and groups of features under kernels of one element, which XLA takes for products; images that
-    are spread apart and cropped."""
-    n = op.dimensions
-    cropped = _cropped(op.value("lhs_dilation"), op.value("padding"))
+    are spread apart and cropped; images of which a part is not greater than the kernel."""
+    n, w = op.dimensions, op.window()
     grouped = _grouped(op)
+    images = [shape_of(op.lhs)[k] for k in n.input_spatial_dimensions]
+    sizes = [shape_of(op.rhs)[k] for k in n.kernel_spatial_dimensions]
+    reach = [1 + (size - 1) * by for size, by in zip(sizes, w["rhs_dilation"], strict=True)]
+    held = [
+        *_cropped(op.value("lhs_dilation"), op.value("padding")),
+        *_few([shape_of(op.result)[k] for k in n.output_spatial_dimensions], sizes, w["window_strides"], devices),
+        *[k for k, size in enumerate(reach) if size != 1 and not below(size * devices, images[k])],
+    ]
     spatial = {
-        0: [n.input_spatial_dimensions[k] for k in cropped],
-        2: [n.output_spatial_dimensions[k] for k in cropped],
+        0: [n.input_spatial_dimensions[k] for k in held],
+        2: [n.output_spatial_dimensions[k] for k in held],
     }
     return {number: [*grouped.get(number, ()), *spatial.get(number, ())] for number in range(3)}
 
@@ -144,14 +162,21 @@ def _cropped(dilations: Sequence[int] | None, padding: Array | None) -> list[int
     return [k for k, (by, edges) in enumerate(zip(dilations, padding, strict=True)) if by > 1 and min(edges) < 0]
 
 
-def _windows(op: hlo.ReduceWindowOp) -> Held:
-    """Dimensions that are spread apart and cropped."""
+def _windows(op: hlo.ReduceWindowOp, devices: int) -> Held:
+    """Dimensions that are spread apart and cropped; those that have fewer windows than there are devices."""
     cropped = _cropped(op.value("base_dilations"), op.value("padding"))
-    count = len(op.results)
-    return dict.fromkeys((*range(count), *range(2 * count, 3 * count)), cropped)
+    count, w = len(op.results), op.window()
+    few = _few(shape_of(op.results[0]), w["window_dimensions"], w["window_strides"], devices)
+    return {number: [*cropped, *few] for number in (*range(count), *range(2 * count, 3 * count))}
 
 
-def _padded(op: hlo.PadOp) -> Held:
+def _few(results: Sequence[Size], sizes: Sequence[Size], strides: Sequence[int], devices: int) -> list[int]:
+    """The dimensions along which windows move, and fewer results come out than there are devices."""
+    moves = zip(results, sizes, strides, strict=True)
+    return [k for k, (count, size, by) in enumerate(moves) if (size, by) != (1, 1) and not below(devices - 1, count)]
+
+
+def _padded(op: hlo.PadOp, _devices: int) -> Held:
     """Dimensions that are spread apart and cropped: the process ends, or a slice takes more than there is."""
     edges = [sizes_of(op.edge_padding_low), sizes_of(op.edge_padding_high)]
     padding = np.array([[n if isinstance(n, int) else 0 for n in pair] for pair in zip(*edges, strict=True)])
@@ -173,19 +198,19 @@ def _grouped(op: hlo.ConvolutionOp) -> Held:
     }
 
 
-def _rows(op: hlo.FftOp) -> Held:
+def _rows(op: hlo.FftOp, _devices: int) -> Held:
     """All but the first dimension, where the others become one with it."""
     return {number: range(1, rank_of(value)) for number, value in enumerate((op.operand, op.result))}
 
 
-def _components(op: Any) -> Held:
+def _components(op: Any, _devices: int) -> Held:
     """The components of indices: parts of an index name no place."""
     at = 1 if isinstance(op, hlo.GatherOp) else len(op.inputs)
     dim = op.dimensions.index_vector_dim
     return {at: [dim] if dim < rank_of(op.operands[at]) else []}
 
 
-def _folded(op: hlo.ReduceOp) -> Held:
+def _folded(op: hlo.ReduceOp, _devices: int) -> Held:
     """What is folded by anything that XLA has no collective for ("Unsupported reduction computation")."""
     if len(op.results) > 1:
         return {}
@@ -196,7 +221,7 @@ def _folded(op: hlo.ReduceOp) -> Held:
 _FOLDS = (hlo.AddOp, hlo.MultiplyOp, hlo.MaximumOp, hlo.MinimumOp)
 _FOLDS_OF_BITS = (*_FOLDS, hlo.AndOp, hlo.OrOp)
 
-_HELD: dict[type[Operation], Callable[[Any], Held]] = {
+_HELD: dict[type[Operation], Callable[[Any, int], Held]] = {
     hlo.ConvolutionOp: _convolved,
     hlo.FftOp: _rows,
     hlo.GatherOp: _components,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -217,6 +218,26 @@ CUT_WRONGLY = {
         return %0 : tensor<2xf32>""",
         ((4,), ()),
     ),
+    "a kernel as great as a part": (
+        """(%x: tensor<1x1x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}, {"a"}]>}, %w: tensor<1x1x4xf32>)
+            -> tensor<1x1x3xf32> {
+        %0 = stablehlo.convolution(%x, %w) dim_numbers = [b, f, 0]x[o, i, 0]->[b, f, 0], window = {stride = [2]}
+            {batch_group_count = 1 : i64, feature_group_count = 1 : i64}
+            : (tensor<1x1x8xf32>, tensor<1x1x4xf32>) -> tensor<1x1x3xf32>
+        return %0 : tensor<1x1x3xf32>""",
+        ((1, 1, 8), (1, 1, 4)),
+    ),
+    "one window, and a step": (
+        """(%x: tensor<2xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a"}]>}, %z: tensor<f32>) -> tensor<1xf32> {
+        %0 = "stablehlo.reduce_window"(%x, %z) <{window_dimensions = array<i64: 2>, window_strides = array<i64: 9>,
+            padding = dense<[[1, 0]]> : tensor<1x2xi64>}> ({
+        ^bb0(%l: tensor<f32>, %r: tensor<f32>):
+          %s = stablehlo.add %l, %r : tensor<f32>
+          stablehlo.return %s : tensor<f32>
+        }) : (tensor<2xf32>, tensor<f32>) -> tensor<1xf32>
+        return %0 : tensor<1xf32>""",
+        ((2,), ()),
+    ),
     "a Fourier transform of rows that are gathered": (
         """(%x: tensor<3x4x6xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"a"}, {}]>})
             -> (tensor<3x4x4xcomplex<f32>> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}, {}]>}) {
@@ -234,6 +255,12 @@ CUT_WRONGLY = {
         return %0 : tensor<f32>""",
         ((4,), ()),
     ),
+    "a slice of one element, with a longer step than a part": (
+        """(%x: tensor<4x2xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"a"}]>}) -> tensor<4x1xf32> {
+        %0 = stablehlo.slice %x [0:4, 1:2:3] : (tensor<4x2xf32>) -> tensor<4x1xf32>
+        return %0 : tensor<4x1xf32>""",
+        ((4, 2),),
+    ),
     "a computation of nothing": (
         """(%x: tensor<0x2xf32>) -> tensor<4xf32> {
         %0 = sdy.manual_computation(%x) in_shardings=[<@mesh, [{}, {}]>] out_shardings=[<@mesh, [{"a"}]>]
@@ -248,15 +275,20 @@ CUT_WRONGLY = {
     ),
 }
 
+WHOLE_ALONG_B = ("a kernel as great as a part",)
+"""Of these, XLA's fault shows where there is an axis besides, along which all is whole."""
+
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CUT_WRONGLY)
 def test_what_the_partitioner_of_xla_cuts_wrongly(name: str) -> None:
     """See upstream_bugs.md: it ends the process, refuses, or computes something else."""
     body, shapes = CUT_WRONGLY[name]
-    program = Program.parse(f'sdy.mesh @mesh = <["a"=2]>\nfunc.func @main{body}\n}}')
+    axes = ", ".join(f'"{axis}"=2' for axis in "ab"[: 1 + (name in WHOLE_ALONG_B)])
+    program = Program.parse(f"sdy.mesh @mesh = <[{axes}]>\nfunc.func @main{body}\n}}")
     rng = np.random.default_rng(0)
-    inputs = [np.asarray(rng.integers(-3, 4, shape), np.float32) for shape in shapes]
+    numbers = [rng.permutation(prod(shape)) + 5 * i - 3 for i, shape in enumerate(shapes)]
+    inputs = [np.asarray(own, np.float32).reshape(shape) for own, shape in zip(numbers, shapes, strict=True)]
     assert OnMesh()._by_xla(program, [], inputs) is None  # pyright: ignore
 
 
@@ -271,6 +303,22 @@ def test_slices_that_begin_outside_move_in() -> None:
     }""")
     x = np.arange(36, dtype=np.int32).reshape(6, 6)
     assert OnMesh()._by_xla(program, [], [x, np.int32(8)]) is None  # pyright: ignore
+
+
+SLICED = """sdy.mesh @mesh = <["a"=2, "b"=2]>
+func.func @main(%x: tensor<1x4x2x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"a"}, {"b"}, {}]>},
+    %y: tensor<1x4x2x1xf32>) -> tensor<1x1x1x2xf32> {
+  %0 = stablehlo.concatenate %x, %x, %y, dim = 3
+    : (tensor<1x4x2x4xf32>, tensor<1x4x2x4xf32>, tensor<1x4x2x1xf32>) -> tensor<1x4x2x9xf32>
+  %1 = stablehlo.slice %0 [0:1:3, 1:2, 1:2:3, 5:8:2] : (tensor<1x4x2x9xf32>) -> tensor<1x1x1x2xf32>
+  return %1 : tensor<1x1x1x2xf32>
+}"""
+
+
+def test_slices_of_one_element_step_by_one_for_xla() -> None:
+    """XLA's verifier refuses the program otherwise."""
+    text = next(iter(lower(Program.parse(SLICED)).texts.values()))
+    assert "[0:1, 1:2, 1:2, 5:8:2]" in text, text
 
 
 def test_what_is_not_taken_says_so() -> None:
