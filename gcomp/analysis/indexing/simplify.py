@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from math import gcd
@@ -183,6 +183,7 @@ class Known:
         self.bounds = dict(bounds)
         self.ranges = ranges
         self.numeric = _Numeric(ranges, self.bounds)
+        self._reached: dict[str, _Reached] = {}
         self._done: dict[Size, Size] = {}
         self._held: dict[Size, bool] = {}
 
@@ -209,7 +210,31 @@ class Known:
             return True
         end = self._end(size, names, least=True)
         low = self.numeric.bounds(end)[0] if end != size else None
-        return (low is not None and low >= 0) or self._bounded_quotient(size)
+        if (low is not None and low >= 0) or self._bounded_quotient(size):
+            return True
+        other = size
+        facts = [self._facts(name) for name in sorted(names)]
+        for atom, reached in [pair for found in facts for pair in found.extrema]:
+            other = _replaced(other, atom, reached)
+        other = self._without_remainders(other, {factor for found in facts for factor in found.factors})
+        return other != size and self.holds(other)
+
+    def _facts(self, name: str) -> _Reached:
+        if name not in self._reached:
+            low, high = self.bounds[name]
+            self._reached[name] = _reached(high + 1) if low == 0 else _Reached((), frozenset())
+        return self._reached[name]
+
+    def _without_remainders(self, size: Size, above_zero: set[Size]) -> Size:
+        """What a size is at least where its remainders are as small, or as large, as they may be."""
+        for atom in [atom for monomial, _ in terms_of(size) for atom, _ in monomial if atom.head == "mod"]:
+            slope = linear_slope(size, atom.text) if atom.args else None
+            if slope is None or not (atom.args[1] in above_zero or self.holds(atom.args[1] - 1)):
+                continue
+            end = 0 if self.holds(slope) else atom.args[1] - 1 if self.holds(-slope) else None
+            if end is not None:
+                size = replace_atoms(size, lambda a, atom=atom, end=end: end if a == atom else atom_size(a))
+        return size
 
     def _bounded_quotient(self, size: Size) -> bool:
         """Whether `c + s * (x // b)` is known to be at least 0 because of how x compares with a multiple of b."""
@@ -361,6 +386,41 @@ class _Numeric(Ranges):
 
     def __getitem__(self, name: str) -> Range:
         return self._ranges.get(name, self._default)
+
+
+class _Reached(NamedTuple):
+    """What follows where a coordinate is below an extent: each `max(0, x)` in it that is x, and what is not 0."""
+
+    extrema: Sequence[tuple[Atom, Size]]
+    factors: frozenset[Size]
+
+
+def _reached(extent: Size) -> _Reached:
+    """What follows where an extent is above 0: a `max(0, x)` is, without which the extent would be 0."""
+    extrema: list[tuple[Atom, Size]] = []
+    pending = [extent]
+    while pending:
+        for monomial, _ in terms_of(pending.pop()):
+            for atom, _ in monomial:
+                pending += atom.args
+                if atom.head == "max" and len(atom.args) == 2 and atom.args[0] == 0:
+                    without = _replaced(extent, atom, 0)
+                    if isinstance(without, int) and without <= 0:
+                        extrema.append((atom, atom.args[1]))
+    terms = terms_of(extent)
+    factors = [atom_size(atom) for monomial, _ in terms for atom, _ in monomial] if len(terms) == 1 else []
+    return _Reached(extrema, frozenset([*factors, *[x for _, x in extrema]]))
+
+
+def _replaced(size: Size, atom: Atom, by: Size) -> Size:
+    """A size with an atom replaced wherever it stands."""
+
+    def found(a: Atom) -> Size:
+        if a == atom:
+            return by
+        return apply(a.head, [_replaced(arg, atom, by) for arg in a.args]) if a.args else atom_size(a)
+
+    return replace_atoms(size, found)
 
 
 def _is_local(atom: Atom) -> bool:

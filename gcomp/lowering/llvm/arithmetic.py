@@ -7,7 +7,7 @@ from dataclasses import replace
 from math import gcd
 
 from gcomp.dtypes import bit_width
-from gcomp.lowering.llvm import functions
+from gcomp.lowering.llvm import functions, quotients
 from gcomp.lowering.llvm.lanes import Lanes, constant_lanes, uniform, vectorial, whole
 from gcomp.lowering.llvm.writer import Writer, scalar_type
 from gcomp.lowering.tiles.functions import FUNCTIONS, kind_of
@@ -23,6 +23,8 @@ def apply(w: Writer, function: str, operands: Sequence[Lanes]) -> Lanes:
         return operands[1] if number else operands[2]
     if all(o.is_uniform for o in operands):
         return uniform(dtype, _emit(w, function, dtypes, 1, [str(o.base) for o in operands]), count)
+    if quotients.is_fast(function, operands):
+        return quotients.divide(w, function, operands)
     return vectorial(dtype, count, _emit(w, function, dtypes, count, [whole(w, o) for o in operands]))
 
 

@@ -139,6 +139,11 @@ def _unsafe(w: Writer, dtype: str, count: int, operands: Sequence[str], *, code:
     return _binary(w, code, dtype, count, x, _safe(w, dtype, count, y, signed=True)[0])
 
 
+def at_least_one(w: Writer, size: str) -> str:
+    """A size, as an i64, that positions are divided by: 0, where no lane takes part, is 1."""
+    return _safe(w, "i64", 1, size, signed=False)[0]
+
+
 def _divide_floor(w: Writer, dtype: str, count: int, operands: Sequence[str]) -> str:
     """Down: one less than towards zero where something is left below 0."""
     quotient, below = _unsafe(w, dtype, count, operands, code="sdiv"), _below(w, dtype, count, operands)
@@ -263,4 +268,4 @@ def select(w: Writer, dtype: str, count: int, condition: str, one: str, other: s
     return _choose(w, dtype, count, condition, one, other)
 
 
-__all__ = ["ROWS", "select"]
+__all__ = ["ROWS", "at_least_one", "select"]

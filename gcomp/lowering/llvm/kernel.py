@@ -9,7 +9,7 @@ from typing import Any
 from xdsl.ir import Block, Operation, SSAValue
 
 from gcomp.lowering.llvm.columns import Column, is_column, read_flat
-from gcomp.lowering.llvm.lanes import Lanes
+from gcomp.lowering.llvm.lanes import Lanes, part
 from gcomp.lowering.llvm.tiles import MOST_PIECES, Pieces, Read, Stored, Tile, View, fill, spaces
 from gcomp.lowering.llvm.writer import Index, Space, Writer
 from gcomp.lowering.tiles import combining, tile
@@ -46,6 +46,8 @@ class Kernel:
         """Bytes on the stack that are always 0."""
         self.held: list[Space] = []
         """Memory of loops around what is being printed."""
+        self.divided: set[SSAValue] = set()
+        """Columns of positions that are divided by sizes which the call decides, and what follows from them."""
         self._rows = rows
         self._places: dict[SSAValue, frozenset[Operation]] = {}
 
@@ -89,10 +91,17 @@ class Kernel:
         shape, dtype = static_shape(value), element(value)
         if is_column(shape) and all(prod(source.shape) in (1, prod(shape)) for source in sources):
             columns = [read_flat(source) for source in sources]
-            flat = self._computed(
-                (prod(shape),), dtype, lambda _, row, lanes: function([get(row, lanes) for get in columns]), sources,
-                lazily=lazily,
-            )  # fmt: skip
+
+            def down(_: Index, row: Index, lanes: int) -> Lanes:
+                if lanes == 1 and value in self.divided and isinstance(row, int):
+                    # Of positions that are divided, as many as a vector has are found together.
+                    first = row - row % (self.width // 2)
+                    count = min(self.width // 2, prod(shape) - first)
+                    if count > 1:
+                        return part(self.w, flat.get(0, first, count), row - first, 1)
+                return function([get(row, lanes) for get in columns])
+
+            flat = self._computed((prod(shape),), dtype, down, sources, lazily=lazily)
             self.tiles[value] = Column(self.w, shape, self.width, flat)
             return
         reads = [self.spread(source, shape) for source in sources]

@@ -300,6 +300,8 @@ def rise(value: SSAValue) -> int | None:
         return 0
     if isinstance(op, tile.IotaOp):
         return int(op.axis == 0)
+    if isinstance(op, tile.CastOp) and isinstance(op.operand.owner, tile.IotaOp):
+        return rise(op.operand)
     if isinstance(op, tile.BroadcastOp):
         return rise(op.operand) if static_shape(op.operand)[:1] == shape[:1] else 0
     if not isinstance(op, tile.ElementwiseOp) or op.function_name not in ("add", "subtract", "multiply"):

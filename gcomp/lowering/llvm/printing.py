@@ -17,10 +17,10 @@ from xdsl.ir import Operation
 
 from gcomp.errors import InternalError
 from gcomp.ir.locations import where
-from gcomp.lowering.llvm import arithmetic, casts, folds, memory
+from gcomp.lowering.llvm import arithmetic, casts, folds, memory, quotients
 from gcomp.lowering.llvm.columns import Column, flat, is_column
 from gcomp.lowering.llvm.dots import dots
-from gcomp.lowering.llvm.kernel import Kernel, Row
+from gcomp.lowering.llvm.kernel import POSITIONS, Kernel, Row
 from gcomp.lowering.llvm.lanes import Lanes, constant, constant_lanes, position, uniform, vectorial, whole
 from gcomp.lowering.llvm.tiles import Pieces, Stored, Tile, fill, gather
 from gcomp.lowering.llvm.transposing import transposes
@@ -120,6 +120,12 @@ def _constant(k: Kernel, op: tile.ConstantOp) -> None:
 
 
 def _elementwise(k: Kernel, op: tile.ElementwiseOp) -> None:
+    if is_column(static_shape(op.result)) and element(op.result) in POSITIONS:
+        divisor = op.operands[-1]
+        by_size = op.function_name in quotients.DIVISIONS and not isinstance(divisor.owner, tile.ConstantOp)
+        if (by_size and static_shape(divisor) == ()) or not k.divided.isdisjoint(op.operands):
+            k.divided.add(op.result)
+
     def function(operands: list[Lanes]) -> Lanes:
         return arithmetic.apply(k.w, op.function_name, operands)
 

@@ -14,8 +14,8 @@ from xdsl.ir import SSAValue
 
 from gcomp.analysis.indexing.maps import Condition, IndexingMap, compose, d, linear, r
 from gcomp.analysis.indexing.simplify import Known, simplify
-from gcomp.dims import Atom, Ranges, Size, floordiv, mod, symbols_of
-from gcomp.dims.algebra import terms_of
+from gcomp.dims import Atom, Ranges, Size, atom_size, floordiv, mod, product, symbols_of
+from gcomp.dims.algebra import Monomial, terms_of
 from gcomp.lowering.tiles.build import TileBuilder
 
 SizeArgument = Callable[[str], SSAValue]
@@ -88,7 +88,24 @@ class Frame:
             return self.b.position(size)
         found: SSAValue | None = None
         # Scalars first, so that what is added to whole tiles is one value.
-        for monomial, coefficient in sorted(terms_of(size), key=self._rank):
+        for atoms, factor in sorted(_by_tiles(size), key=lambda part: len(part[0])):
+            term: SSAValue | None = None
+            for atom, exponent in atoms:
+                for _ in range(exponent):
+                    value = self._atom(atom)
+                    term = value if term is None else self.b.multiply(term, value)
+            if term is None or factor != 1:
+                scale = self._scalar(factor)
+                term = scale if term is None else self.b.multiply(term, scale)
+            found = term if found is None else self.b.add(found, term)
+        return self.b.position(0) if found is None else found
+
+    def _scalar(self, size: Size) -> SSAValue:
+        """The value of a formula of sizes alone."""
+        if isinstance(size, int):
+            return self.b.position(size)
+        found: SSAValue | None = None
+        for monomial, coefficient in terms_of(size):
             term: SSAValue | None = None
             for atom, exponent in monomial:
                 for _ in range(exponent):
@@ -99,10 +116,8 @@ class Frame:
             elif coefficient != 1:
                 term = self.b.multiply(term, self.b.position(coefficient))
             found = term if found is None else self.b.add(found, term)
-        return self.b.position(0) if found is None else found
-
-    def _rank(self, term: tuple[Iterable[tuple[Atom, int]], int]) -> int:
-        return sum(name.startswith("$") for atom, _ in term[0] for name in _names(atom))
+        assert found is not None
+        return found
 
     def _atom(self, atom: Atom) -> SSAValue:
         if not atom.args:
@@ -189,6 +204,20 @@ class Frame:
     def used(self, access: IndexingMap) -> set[str]:
         """The coordinates that an access depends on."""
         return {name for name in access.variables if name.startswith("$d")}
+
+
+def _by_tiles(size: Size) -> Sequence[tuple[Monomial, Size]]:
+    """A formula as a sum of products of coordinates, each times a formula of sizes: one value for all lanes."""
+    found: dict[Monomial, Size] = {}
+    for monomial, coefficient in terms_of(size):
+        tiles = tuple([(atom, n) for atom, n in monomial if _is_local(atom)])
+        sizes = product([atom_size(atom) ** n for atom, n in monomial if not _is_local(atom)])
+        found[tiles] = found.get(tiles, 0) + coefficient * sizes
+    return [*found.items()]
+
+
+def _is_local(atom: Atom) -> bool:
+    return any(name.startswith("$") for name in _names(atom))
 
 
 def _names(atom: Atom) -> set[str]:

@@ -10,8 +10,9 @@ elements are computed from windows.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from math import prod
 
 from xdsl.ir import SSAValue
 
@@ -267,9 +268,11 @@ FEW = 4
 
 
 def tiled(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings, across: int, parts: Parts) -> Scheduled:
-    """Blocks along the last dimension of the outputs, and along dimension `across`."""
-    writer = KernelWriter(launch, name, ranges)
-    b, frame = writer.b, writer.frame()
+    """Blocks along the last dimension of the outputs, and along dimension `across`.
+
+    Of few elements, such as the colours of pixels, vectors lie along `across`, and are written one by one: what is left
+    over of whole vectors of a number that is not known is a kernel of its own, so that others need no masks.
+    """
     shape = shape_of_all(parts)
     last = _last(shape)
     sizes = {across: settings.get("rows", 32), last: settings.get("columns", 32)}
@@ -277,30 +280,57 @@ def tiled(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings, acros
         extent = shape[k]
         if isinstance(extent, int):
             sizes[k] = min(size, power_of_two(extent))
-    rows, few = across, shape[last]
+    rows, few, length = across, shape[last], shape[across]
+    runs: list[tuple[Size, Size]] = [(0, blocks_of(length, sizes[across]))]
     if (vectors := 2 * settings.get("lanes", 0)) and isinstance(few, int) and few <= FEW:
-        # Such as the colours of pixels: vectors lie along the other dimension, and elements are written one by one.
         rows = last
-        sizes = {
-            last: few,
-            across: next((n for n in (vectors, vectors // 2) if is_covered(frame, shape[across], n)), vectors),
-        }
+        frame = KernelWriter(launch, name, ranges).frame()
+        block = next((n for n in (vectors, vectors // 2) if is_covered(frame, length, n)), vectors)
+        sizes = {last: few, across: block}
+        runs = [(0, blocks_of(length, block))]
+        if not isinstance(length, int) and not is_covered(frame, length, block):
+            count = floordiv(length, block)
+            runs = [(0, count), (count, blocks_of(mod(length, block), block))]
+    names = [name, f"{name}_rest"]
+    return Scheduled(
+        tuple([
+            _tiled_step(KernelWriter(launch, own, ranges), settings, parts, sizes, (rows, across), run)
+            for own, run in zip(names, runs, strict=False)
+        ]),
+        form="transposed tile by tile",
+    )  # fmt: skip
+
+
+def _tiled_step(
+    writer: KernelWriter, settings: Settings, parts: Parts, sizes: Mapping[int, int], order: tuple[int, int],
+    run: tuple[Size, Size],
+) -> Step:  # fmt: skip
+    """Programs that each compute a block of these sizes. `order` is the dimension along the rows of blocks, and the one
+    in which only some blocks are computed: `run` is the first of these, and how many there are."""
+    b, frame = writer.b, writer.frame()
+    (rows, across), (first, count) = order, run
+    shape = shape_of_all(parts)
     counts: list[Size] = [blocks_of(n, sizes[k]) if k in sizes else n for k, n in enumerate(shape)]
+    is_whole = counts[across] != count and first == 0
+    counts[across] = count
     ids = frame_ids(counts)
     program = writer.frame()
     program.coordinate(product(counts), b.program_id(0))
     for k, extent in enumerate(shape):
         at = program.position(program.simplify(program.access((1,), (ids[k],))).indices[0])
+        if k == across and first != 0:
+            at = b.add(at, program.position(first))
         if k in sizes:
             lanes = b.iota(sizes[k], 0 if k == rows else 1, 2)
             at = b.add(b.multiply(at, b.position(sizes[k])), lanes)
-        frame.coordinate(extent, at, partial=k in sizes and not is_covered(frame, extent, sizes[k]))
+        is_partial = k in sizes and not is_covered(frame, extent, sizes[k]) and not (is_whole and k == across)
+        frame.coordinate(extent, at, partial=is_partial)
     elements = writer.elements(frame)
     indices = [0 if n == 1 else d(k) for k, n in enumerate(shape)]
     for j, part in parts.items():
         _store(writer, j, frame, indices, elements, part)
-    warps = settings.get("warps", max(1, min(8, sizes[across] * sizes[last] // 256)))
-    return Scheduled((writer.step((product(counts),), warps),), form="transposed tile by tile")
+    warps = settings.get("warps", max(1, min(8, prod(sizes.values()) // 256)))
+    return writer.step((product(counts),), warps)
 
 
 def frame_ids(counts: Sequence[Size]) -> tuple[Size, ...]:

@@ -437,6 +437,34 @@ def test_positions_that_repeat_one_do_not_rise() -> None:
     assert rise(b.add(b.broadcast(one, (4, 2)), rows)) == 5
 
 
+POSITIONS = [0, 1, 2, 115, 116, 117, 12_345, (1 << 31) + 7, (1 << 49) - 1, (1 << 50) - 33]
+SIZES = [1, 2, 3, 7, 13, 116, 997, (1 << 20) - 1, (1 << 31) + 11, (1 << 49) - 1]
+
+
+@pytest.mark.parametrize("shape", [(32,), (12, 1), (9, 1), (2, 16)])
+@pytest.mark.parametrize("size", SIZES)
+def test_positions_are_divided_by_any_size(shape: tuple[int, ...], size: int) -> None:
+    count = prod(shape)
+
+    def body(b: TileBuilder, arguments: list[SSAValue]) -> None:
+        given, quotients, rests = arguments
+        first, divisor = (b.load(given, b.position(n), None) for n in (0, 1))
+        axis = next(k for k, n in reversed([*enumerate(shape)]) if n > 1)
+        places = b.iota(shape[axis], axis, len(shape))
+        if shape == (2, 16):
+            places = at(b, *shape)
+        lanes = b.add(first, b.cast(places, "i64"))
+        for target, function in ((quotients, "divide_positive"), (rests, "modulo_positive")):
+            b.store(target, places, b.apply(function, lanes, divisor), None)
+        known = b.constant(size, "i64")
+        b.store(quotients, b.add(places, b.position(count)), b.apply("divide_positive", lanes, known), None)
+        b.store(rests, b.add(places, b.position(count)), b.apply("modulo_positive", lanes, known), None)
+
+    for first in POSITIONS:
+        empty = np.zeros(2 * count, np.int64)
+        agree(body, "in out out", [i64, i64, i64], [np.array([first, size]), empty, empty])
+
+
 def test_the_power_of_an_even_number_is_a_multiple_of_no_number_without_end() -> None:
     w = Writer()
     found = uniform("i32", "%x", multiple=2)

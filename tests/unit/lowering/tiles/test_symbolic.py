@@ -161,3 +161,48 @@ def test_results_that_may_lie_over_what_others_read_are_of_one_kernel() -> None:
     (launch,) = (op for op in as_kernel(program, "loop").ops() if isinstance(op, LaunchOp))
     inputs = [np.random.default_rng(0).standard_normal((2, 3, 5, 32)).astype(np.float32)]
     assert check_kernel(program, "loop", inputs, settings_for(launch, program.ranges, 512)) == []
+
+
+STRIDED = """func.func @main(%x: tensor<?x?x?x3xf32, ["n", "h", "w", "3"]>, %k: tensor<3x3x3x32xf32>)
+      -> tensor<?x?x?x32xf32, ["n", "max(0, floordiv(h + 1, 2) - 1)", "max(0, floordiv(w + 1, 2) - 1)", "32"]> {
+      %y = stablehlo.convolution(%x, %k) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f],
+        window = {stride = [2, 2]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64}
+        : (tensor<?x?x?x3xf32, ["n", "h", "w", "3"]>, tensor<3x3x3x32xf32>)
+          -> tensor<?x?x?x32xf32, ["n", "max(0, floordiv(h + 1, 2) - 1)", "max(0, floordiv(w + 1, 2) - 1)", "32"]>
+      return %y
+        : tensor<?x?x?x32xf32, ["n", "max(0, floordiv(h + 1, 2) - 1)", "max(0, floordiv(w + 1, 2) - 1)", "32"]>
+    }"""
+
+
+@pytest.mark.parametrize("sizes", [(1, 9, 12), (2, 3, 7), (1, 31, 4), (3, 2, 9), (1, 1, 1)])
+def test_windows_are_within_images_that_have_results(sizes: tuple[int, int, int]) -> None:
+    program = Program.parse(STRIDED)
+    (launch,) = (op for op in as_kernel(program, "convolution").ops() if isinstance(op, LaunchOp))
+    settings = settings_for(launch, program.ranges, 512)
+    (step,) = schedule(launch, "kernel", program.ranges, settings).steps
+    loads = [op for op in step.kernel.walk() if isinstance(op, tile.LoadOp) and op.mask is not None]
+    # Rows beyond the last one are left out, and nothing else is.
+    assert all(op.mask.type.get_shape()[1:] == (1,) for op in loads)
+    random = np.random.default_rng(0)
+    inputs = [random.standard_normal(s).astype(np.float32) for s in ((*sizes, 3), (3, 3, 3, 32))]
+    assert check_kernel(program, "convolution", inputs, settings) == []
+
+
+COLOURS = """func.func @main(%x: tensor<?x3x?x?xf32, ["n", "3", "h", "w"]>)
+      -> tensor<?x?x?x3xf32, ["n", "h", "w", "3"]> {
+      %t = stablehlo.transpose %x, dims = [0, 2, 3, 1]
+        : (tensor<?x3x?x?xf32, ["n", "3", "h", "w"]>) -> tensor<?x?x?x3xf32, ["n", "h", "w", "3"]>
+      return %t : tensor<?x?x?x3xf32, ["n", "h", "w", "3"]>
+    }"""
+
+
+@pytest.mark.parametrize("width", [1, 5, 31, 32, 33, 64, 70])
+def test_colours_of_images_of_any_width_are_transposed_in_whole_vectors(width: int) -> None:
+    program = Program.parse(COLOURS)
+    (launch,) = (op for op in as_kernel(program, "loop").ops() if isinstance(op, LaunchOp))
+    settings = settings_for(launch, program.ranges, 512)
+    whole, rest = schedule(launch, "kernel", program.ranges, settings).steps
+    assert not any(isinstance(op, tile.LoadOp) and op.mask is not None for op in whole.kernel.walk())
+    assert evaluate(rest.grid[0], {"n": 2, "h": 3, "w": width}) == (6 if width % 32 else 0)
+    image = np.random.default_rng(0).standard_normal((2, 3, 3, width)).astype(np.float32)
+    assert check_kernel(program, "loop", [image], settings) == []
