@@ -10,7 +10,7 @@ import resource
 import signal
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
 from multiprocessing.connection import Connection, wait
@@ -123,21 +123,27 @@ def _free(work: Callable[[T], R], workers: list[_Worker[T]], count: int, limits:
             return worker
     if len(workers) >= count:
         return None
-    workers.append(_start(work, limits))
+    workers.append(_start(work, limits, [worker.connection for worker in workers]))
     return workers[-1]
 
 
-def _start(work: Callable[[T], R], limits: Limits) -> _Worker[T]:
+def _start(work: Callable[[T], R], limits: Limits, others: Sequence[Connection]) -> _Worker[T]:
+    """A worker beside those that `others` are connected to."""
     context = multiprocessing.get_context("fork")
     ours, theirs = context.Pipe()
     errors = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the worker
-    process = context.Process(target=_serve, args=(work, theirs, errors.fileno(), limits.memory), daemon=True)
+    given = (work, theirs, [ours, *others], errors.fileno(), limits.memory)
+    process = context.Process(target=_serve, args=given, daemon=True)
     process.start()
     theirs.close()
     return _Worker(process, ours, errors)
 
 
-def _serve(work: Callable[[T], R], connection: Connection, errors: int, memory: int) -> None:
+def _serve(
+    work: Callable[[T], R], connection: Connection, inherited: Sequence[Connection], errors: int, memory: int
+) -> None:
+    for other in inherited:  # so that `connection` ends with the caller, whatever ends it
+        other.close()
     os.dup2(errors, 1)
     os.dup2(errors, 2)
     # Private memory that is written to; mapped files and reserved addresses are free.
@@ -151,7 +157,11 @@ def _serve(work: Callable[[T], R], connection: Connection, errors: int, memory: 
         except EOFError:
             return
         os.ftruncate(errors, 0)
-        connection.send(work(task))
+        result = work(task)
+        try:
+            connection.send(result)
+        except BrokenPipeError:
+            return
 
 
 def _private_memory() -> int:
@@ -190,7 +200,6 @@ def _why(worker: _Worker[T]) -> str:
 
 def _end(worker: _Worker[T]) -> None:
     worker.connection.close()
-    # Workers forked later hold this connection too, so that an idle one would not see it close.
     worker.process.kill()
     worker.process.join()
     worker.errors.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 
 import pytest
@@ -81,3 +82,29 @@ def test_what_is_not_done_in_the_end_is_given_up() -> None:
     started = time.monotonic()
     found = list(run_tasks(work, ["a", "hang", "b"], 1, Limits(60.0, 1 << 30, until=started + 3.0)))
     assert found == [("a", "A")] and time.monotonic() - started < 30
+
+
+def test_workers_end_with_a_caller_that_is_killed() -> None:
+    """They wait for a task, or work on one: either way nobody is left to hear of it."""
+    read, write = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.close(read)
+        list(run_tasks(lambda task: time.sleep(task) or task, [0.0, 0.5, 1.0], 3, LIMITS))
+        os._exit(0)
+    os.close(write)
+    time.sleep(0.3)
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    os.set_blocking(read, False)
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:  # the pipe ends with the last process that holds it
+        try:
+            ended = os.read(read, 1) == b""
+        except BlockingIOError:
+            ended = False
+        if ended:
+            break
+        time.sleep(0.05)
+    os.close(read)
+    assert ended
