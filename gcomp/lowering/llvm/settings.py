@@ -387,19 +387,21 @@ def _sums(space: Space, lanes: int, panel: int) -> tuple[int, int, Reason]:
         why = f"there are {columns} columns, and a vector has {lanes}"
         return most, narrow, Reason("sums in registers", f"{most} x {narrow}", why)
     best: dict[tuple[int, int], float] = {}
+    beyond_panels: dict[tuple[int, int], float] = {}
+    """Where a load beyond the last panel may leave the memory that is mapped: the processor takes long then."""
     for vectors in range(1, MOST_VECTORS + 1):
         width = vectors * lanes
         if panel % lanes == 0 and panel % width and width % panel:
             continue  # what is no whole vectors fits no block, and is one panel or a batch's matrix
-        if 0 < panel < width and isinstance(columns, int) and -(-columns // panel) % -(-width // panel):
-            continue  # a load beyond the last panel may leave the memory that is mapped: the processor takes long then
+        leaves = 0 < panel < width and isinstance(columns, int) and -(-columns // panel) % -(-width // panel)
         across = -(-columns // width) if isinstance(columns, int) else 1 / width
         for count in range(1, min(most, SUMS[lanes] // vectors) + 1):
             if count > 1 and (count + 1) * vectors + 1 > REGISTERS[lanes]:
                 continue  # a vector that is used in one row alone is taken from memory
             down = -(-rows // count) if isinstance(rows, int) else 1 / count
             cycles = max(count * vectors / 2, LATENCY, (count + vectors) / 2 + 0.25) + 0.5
-            best[count, width] = across * down * cycles
+            (beyond_panels if leaves else best)[count, width] = across * down * cycles
+    best = best or beyond_panels
     beyond = {block: -rows % block[0] if isinstance(rows, int) else 0 for block in best}
     turns = batch * terms if all(isinstance(n, int) for n in space.extents) else 0
     found, reason = fewest(

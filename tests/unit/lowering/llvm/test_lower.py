@@ -577,3 +577,17 @@ def test_the_same_program_gives_the_same_bytes() -> None:
     first, second = (lower(planned(ROWS), "cpu", list(VARIANTS.values())) for _ in range(2))
     assert (first.binaries, first.texts) == (second.binaries, second.texts)
     assert len(first.binaries) == len(VARIANTS)
+
+
+@pytest.mark.parametrize("panel", [1, 3, 4, 5, 12, 17])
+@pytest.mark.parametrize("place", [0, 1])
+def test_columns_of_two_dimensions(place: int, panel: int) -> None:
+    """Products whose columns are two dimensions, the terms before or between them."""
+    ends = [3, panel]
+    shape = "x".join(map(str, [*ends[:place], 2, *ends[place:]]))
+    x, w, y = "tensor<2x3x4xf32>", f"tensor<{shape}xf32>", f"tensor<3x4x3x{panel}xf32>"
+    text = f"""func.func public @main(%x: {x}, %w: {w}) -> {y} {{
+      %0 = stablehlo.dot_general %x, %w, contracting_dims = [0] x [{place}] : ({x}, {w}) -> {y}
+      return %0 : {y}
+    }}"""
+    agree(text, [floats(2, 3, 4), floats(*[*ends[:place], 2, *ends[place:]], seed=1)])
