@@ -317,12 +317,42 @@ def _divide(a: Size, b: Size) -> tuple[Size, Size]:
 
 
 def reduce_modulo(size: Size, zero: Size) -> Size:
-    """A size of the same value wherever the size `zero` is 0: no term is left that its leading term divides."""
+    """A size of the same value wherever the size `zero` is 0: no term is left that its leading term divides.
+
+    Where functions in `zero` are of what leads it, as in `n - 5*floordiv(n, 5)`, the term goes that is nested deepest:
+    inputs keep the symbols that they bind.
+    """
     if isinstance(zero, int) or isinstance(size, int):
         return size
     content = gcd(*(coefficient for _, coefficient in zero.terms)) * _split_sign(zero)
     primitive = _polynomial({monomial: coefficient // content for monomial, coefficient in zero.terms})
-    return _divide(size, primitive)[1]
+    (leading, _), *lower = terms_of(primitive)
+    inner = {nested for monomial, _ in lower for atom, _ in monomial for nested in _nested(atom)}
+    if any(atom not in inner for atom, _ in leading):
+        return _divide(size, primitive)[1]
+    return _replace_deepest(size, primitive)
+
+
+def _nested(atom: Atom) -> set[Atom]:
+    """The atoms of which a function is, and of which those are."""
+    own = {inner for arg in atom.args for monomial, _ in terms_of(arg) for inner, _ in monomial}
+    return own.union(*map(_nested, own))
+
+
+def _replace_deepest(size: Size, zero: Size) -> Size:
+    """The size with multiples of the one deepest term of `zero` replaced by the other terms; itself if none is."""
+    depths = [max((atom.depth for atom, _ in monomial), default=0) for monomial, _ in terms_of(zero)]
+    if depths.count(max(depths)) > 1:
+        return size
+    monomial, unit = terms_of(zero)[depths.index(max(depths))]
+    found: Size = 0
+    for own, coefficient in terms_of(size):
+        cofactor = _cofactor(own, monomial)
+        if cofactor is None or coefficient % unit:
+            found += _polynomial({own: coefficient})
+        else:
+            found += _polynomial({own: coefficient}) - coefficient // unit * _polynomial({cofactor: 1}) * zero
+    return found
 
 
 def _split_sign(b: Size) -> int:

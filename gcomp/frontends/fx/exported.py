@@ -6,13 +6,13 @@ Operators that gcomp imports stay as they are; torch's own decompositions replac
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from functools import lru_cache
 from types import BuiltinFunctionType
 from typing import Any, cast
 
 from gcomp import dims, owners
-from gcomp.dims import Range, Ranges
+from gcomp.dims import Constraint, Dim, Range, Ranges
 from gcomp.errors import UnsupportedError, VerificationError
 from gcomp.frontends.fx import registry
 from gcomp.frontends.fx.context import operator_name
@@ -22,7 +22,7 @@ from gcomp.frontends.fx.importer import Importer, attributes_of, check_supported
 from gcomp.frontends.fx.numbers import symbols_of_program
 from gcomp.frontends.fx.placements import is_placed, place_weights, taken_apart
 from gcomp.frontends.fx.torch_api import DECIDED_BY_DATA, NOT_CAPTURED, TORCH_FOLDER, pytree, torch
-from gcomp.frontends.fx.values import array_of, size_of_expression, type_of
+from gcomp.frontends.fx.values import array_of, size_of, size_of_expression, type_of
 from gcomp.ir.builder import Builder
 from gcomp.ir.program import Program
 
@@ -132,9 +132,23 @@ class _Import:
             program.argument_structure = None
         used = symbols_of_program(program)
         program.ranges = Ranges({symbol: found for symbol, found in program.ranges.items() if symbol in used})
-        program.constraints = [*builder.constraints, *current().constraints(used)]
+        program.constraints = [*builder.constraints, *current().constraints(used), *self._bounds(program.ranges, used)]
         verify_import(program)
         return program
+
+    def _bounds(self, ranges: Ranges, used: Set[str]) -> list[Constraint]:
+        """The ranges of sizes that are formulas in the program, where a guard said so of their symbols.
+
+        A least size of 2 says only that torch looked at no smaller one; torch runs those, too.
+        """
+        found: list[Constraint] = []
+        for expression, values in self.exported.range_constraints.items():
+            size, known = size_of(expression), range_of(values)
+            if not isinstance(size, Dim) or str(size) in used or not dims.symbols_of(size) <= used:
+                continue
+            sides = [*([(known.lo, size)] if known.lo > 2 else []), *([] if known.hi is None else [(size, known.hi)])]
+            found += [Constraint("le", a, b, f"the range of {size}") for a, b in sides if not ranges.less_equal(a, b)]
+        return found
 
     def _ranges(self) -> dict[str, Range]:
         return {str(symbol): range_of(known) for symbol, known in self.exported.range_constraints.items()}

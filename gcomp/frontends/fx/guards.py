@@ -29,8 +29,10 @@ class Guards:
         """`size` makes sizes of torch's expressions, and raises UnsupportedError for those that there are not."""
         self._environment = environment
         self.relations: list[tuple[str, Size, Size]] = []
-        for guard in () if environment is None else environment.guards:
-            self.relations += _relation(guard.expr, size)
+        if environment is not None:
+            # Sizes of fake values are in the symbols that torch has kept, and guards in those that it began with.
+            for guard in environment.guards:
+                self.relations += _relation(environment.replace(guard.expr), size)
         self._zeros = [z for kind, a, b in self.relations if kind == "eq" and isinstance(z := a - b, Dim)]
         self._defined: dict[str, Size] = {}
         self._reduced: dict[Size, Size] = {}

@@ -151,8 +151,8 @@ def _as_torch_says(b: Builder, results: registry.Results, value: Any) -> registr
     return [_reshape_like(b, result, one) for result, one in zip(results, wanted, strict=False)]
 
 
-def _reshape_like(b: Builder, result: SSAValue, wanted: Any) -> SSAValue:
-    if not isinstance(wanted, torch.Tensor):
+def _reshape_like(b: Builder, result: SSAValue | None, wanted: Any) -> Any:
+    if result is None or not isinstance(wanted, torch.Tensor):  # Tokens, which order effects, are nothing.
         return result
     shape = tuple(size_of(size) for size in wanted.shape)
     return result if len(shape) != len(shape_of(result)) else b.reshape(result, shape)

@@ -99,6 +99,11 @@ def test_the_guards_are_constraints_of_the_program(monkeypatch: pytest.MonkeyPat
         ("floordiv(s, 2) + 1", "floordiv(s, 2) - 4", "5"),
         ("a + b", "2*a - 6", "b + 3"),
         ("a", "b - 3", "a"),
+        ("n", "n - 5*floordiv(n, 5)", "n"),
+        ("10*floordiv(n, 5) + 2", "n - 5*floordiv(n, 5)", "2*n + 2"),
+        ("5*m*floordiv(n, 5)", "n - 5*floordiv(n, 5)", "m*n"),
+        ("2*floordiv(n + 1, 2)", "2*floordiv(n + 1, 2) - n - 1", "n + 1"),
+        ("n*floordiv(n, 5)", "n*m - 5*floordiv(n, 5)", "n*floordiv(n, 5)"),
     ],
 )
 def test_a_size_reduced_by_an_equation_has_its_value_where_that_holds(size: str, zero: str, expected: str) -> None:

@@ -1,0 +1,88 @@
+"""torch models of symbolic sizes: what guards say of sizes, and that inputs keep the symbols that they bind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="torch, an optional extra, is not installed: pip install 'gcomp[torch]'")
+
+import gcomp  # noqa: E402
+from gcomp.errors import InputError  # noqa: E402
+from gcomp.frontends.fx import export_module  # noqa: E402
+
+Dim: Any = torch.export.Dim
+AUTO: Any = Dim.AUTO
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x.view(x.shape[0] // 5, 5).sum(0),
+        lambda x: x.reshape(5, x.shape[0] // 5) * x.shape[0],
+        lambda x: x.view(x.shape[0] // 5, 5).flatten() + x,
+    ],
+)
+def test_a_size_that_is_a_multiple_is_bound(function: Callable[[Any], Any]) -> None:
+    run = torch.compile(function, backend="gcomp", dynamic=True)
+    for size in (15, 5, 35, 10):
+        x = torch.randn(size)
+        torch.testing.assert_close(run(x), function(x))
+
+
+def exported(function: Callable[..., Any], rows: tuple[int, ...], *sizes: Any) -> gcomp.Model:
+    """A function of tensors of some rows of 3, whose numbers of rows are `sizes`."""
+    tensors = tuple(torch.randn(n, 3) for n in rows)
+    return gcomp.compile(export_module(function, tensors, tuple({0: size} for size in sizes)))
+
+
+def accepts(model: gcomp.Model, *rows: int) -> bool:
+    try:
+        model(*(torch.ones(n, 3) for n in rows))
+    except InputError:
+        return False
+    return True
+
+
+N = Dim("n", min=2, max=64)
+
+
+@pytest.mark.parametrize(
+    ("function", "size", "rows"),
+    [
+        (lambda x, y: x + y, N, lambda n: n),
+        (lambda x, y: x[::2] + y, 2 * N, lambda n: 2 * n),
+        (lambda x, y: x[1:] + y, N + 1, lambda n: n + 1),
+    ],
+)
+def test_sizes_that_are_said_to_be_related_keep_their_ranges(
+    function: Callable[..., Any], size: Any, rows: Callable[[int], int]
+) -> None:
+    model = exported(function, (rows(5), 5), size, N)
+    assert [accepts(model, rows(n), n) for n in (2, 5, 64, 65, 1)] == [True, True, True, False, False]
+    assert not accepts(model, rows(5) + 1, 5)
+
+
+def test_the_range_of_a_size_that_a_guard_defines_holds() -> None:
+    model = exported(lambda x, y: x[::2] + y, (10, 5), AUTO, Dim.DYNAMIC(min=4, max=9))
+    assert [accepts(model, *pair) for pair in ((7, 4), (18, 9), (6, 3), (20, 10), (8, 5))] == [True, True] + 3 * [False]
+
+
+@pytest.mark.parametrize(
+    ("function", "shapes"),
+    [
+        (lambda a, b: torch.linalg.solve(a, b), [(3, 3), (3, 2)]),
+        (lambda a, b: torch.linalg.solve(a, b, left=False), [(3, 3), (2, 3)]),
+        (lambda b, a: torch.cholesky_solve(b, torch.linalg.cholesky(a @ a.mT + torch.eye(3))), [(3, 2), (3, 3)]),
+        (lambda a, b: torch.linalg.solve_triangular(a, b, upper=True), [(3, 3), (3, 2)]),
+    ],
+)
+def test_systems_of_any_batch(function: Callable[..., Any], shapes: list[tuple[int, int]]) -> None:
+    n = Dim("n", min=0, max=64)
+    example = tuple(torch.randn(5, *shape) for shape in shapes)
+    model = gcomp.compile(export_module(function, example, ({0: n}, {0: n})))
+    for batch in (5, 1, 0):
+        given = [torch.randn(batch, *shape) for shape in shapes]
+        torch.testing.assert_close(model(*given), function(*given), rtol=1e-3, atol=1e-3)
