@@ -141,7 +141,7 @@ def multiply_add(ctx: NodeContext) -> Results:
     return ctx.b.emit(hlo.AddOp, ctx.b.emit(hlo.MultiplyOp, a, b), c)
 
 
-@imports("div")
+@imports("div", "true_divide")
 def divide(ctx: NodeContext) -> Results:
     """self / other: true division, or rounded towards zero or down."""
     mode = ctx.arg("rounding_mode")

@@ -13,7 +13,7 @@ from gcomp.frontends.fx import layouts
 from gcomp.frontends.fx.context import operator_name
 from gcomp.frontends.fx.exported import verify_import
 from gcomp.frontends.fx.guards import Guards, environment_of, under
-from gcomp.frontends.fx.importer import Importer, attributes_of, check_supported
+from gcomp.frontends.fx.importer import Importer, attributes_of, check_supported, placed_at
 from gcomp.frontends.fx.layouts import Turned, View
 from gcomp.frontends.fx.numbers import Given, symbols_of_program
 from gcomp.frontends.fx.torch_api import pytree, torch
@@ -222,9 +222,10 @@ def _size(value: Any, name: str) -> Size:
 def _sizes_of(node: Any) -> list[Size]:
     """The sizes that a node's value has, or is."""
     found: list[Size] = []
-    for part in pytree.tree_leaves(node.meta.get("val")):
-        sizes = part.shape if isinstance(part, torch.Tensor) else [part]
-        found += [size_of(size) for size in sizes if isinstance(size, torch.SymInt)]
+    with placed_at(node):
+        for part in pytree.tree_leaves(node.meta.get("val")):
+            sizes = part.shape if isinstance(part, torch.Tensor) else [part]
+            found += [size_of(size) for size in sizes if isinstance(size, torch.SymInt)]
     return found
 
 

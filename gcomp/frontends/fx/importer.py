@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any, cast
 
@@ -53,7 +54,8 @@ class Importer:
                 case "get_attr":
                     self.env[node] = attributes[node.target]
                 case "call_function":
-                    self.env[node] = found = self._node(node)
+                    with placed_at(node):
+                        self.env[node] = found = self._node(node)
                     if isinstance(found, SSAValue):
                         self.builder.program.names.setdefault(node.name, cast(SSAValue, found))
                 case "output":
@@ -109,6 +111,16 @@ class Importer:
         if isinstance(value, tuple | list) or "val" not in node.meta:
             return [results] if isinstance(results, SSAValue) else list(results)
         return results if isinstance(results, SSAValue) or not results else results[0]
+
+
+@contextmanager
+def placed_at(node: Any) -> Generator[None]:
+    """What is refused inside the `with` without saying where, such as a size, is refused at a node."""
+    try:
+        yield
+    except UnsupportedError as error:
+        error.where = error.where or place_of(node)
+        raise
 
 
 def value_of(node: Any) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from gcomp import dims
-from gcomp.dims import Dim, Size
+from gcomp.dims import Size
 from gcomp.frontends.fx import guards
 from gcomp.frontends.fx.context import NodeContext
 from gcomp.frontends.fx.data_dependent import never_empty
@@ -203,9 +203,7 @@ def roll(ctx: NodeContext) -> Results:
         size = shape_of(x)[axis]
         if size == 0:
             continue
-        if isinstance(size, Dim) or isinstance(shift, Dim):
-            ctx.unsupported("it shifts along a dimension of symbolic size", "give the dimension a fixed size")
-        cut = (size - shift) % size
+        cut = (size - shift) % b.program.ranges.greater(1, size)
         x = b.concatenate([b.slice_axis(x, axis, cut, size), b.slice_axis(x, axis, 0, cut)], axis % rank_of(x))
     return b.reshape(x, ctx.shape()) if flat else x
 

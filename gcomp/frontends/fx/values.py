@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
@@ -100,6 +101,14 @@ def size_of_expression(expression: Any) -> Size:
         return int(bool(expression))
     if type(expression).__name__ == "Piecewise":
         return _choose(expression.args)
+    if (rounded := _ROUNDED.get(type(expression).__name__)) is not None:
+        if (fraction := _fraction(expression.args[0])) is None:
+            raise UnsupportedError(
+                "the model has a size that is rounded from a float",
+                why=f"the size is {expression}",
+                fix="compute it of integers (`n * 13 // 10`; with interpolate, `size=` in place of `scale_factor=`)",
+            )
+        return rounded(*fraction)
     parts: Sequence[Size] = [size_of_expression(part) for part in expression.args]
     function = _FUNCTIONS.get(type(expression).__name__)
     if function is None or not parts:
@@ -107,11 +116,35 @@ def size_of_expression(expression: Any) -> Size:
     return function(parts)
 
 
+def _fraction(expression: Any) -> tuple[Size, int] | None:
+    """Of what number of sizes, divided by which power of two, a float is exactly: `1.5*ToFloat(n)` is 3*n by 2.
+
+    None for all others, which are rounded.
+    """
+    kind = type(expression).__name__
+    if kind == "ToFloat":
+        return size_of_expression(expression.args[0]), 1
+    if expression.is_Number:
+        numerator, denominator = float(expression).as_integer_ratio()
+        # With so few digits, products with sizes of up to 2**40 are exact, too.
+        return (numerator, denominator) if max(abs(numerator), denominator) < 1 << 12 else None
+    parts = [_fraction(part) for part in expression.args] if kind == "Mul" else [None]
+    exact = [part for part in parts if part is not None]
+    return (dims.product(n for n, _ in exact), math.prod(d for _, d in exact)) if len(exact) == len(parts) else None
+
+
 def _power(parts: Sequence[Size]) -> Size:
     base, exponent = parts
     if not isinstance(exponent, int) or exponent < 0:
         raise UnsupportedError(f"gcomp's sizes have no power {exponent}")
     return dims.product([base] * exponent)
+
+
+def _towards_zero(numerator: Size, denominator: int) -> Size:
+    """The quotient, rounded towards zero."""
+    positive = all(coefficient > 0 for _, coefficient in dims.terms_of(numerator))
+    down = dims.floordiv(numerator, denominator)
+    return down if positive else dims.dmax(0, down) - dims.dmax(0, dims.floordiv(0 - numerator, denominator))
 
 
 def _is_zero(size: Size) -> Size:
@@ -133,6 +166,13 @@ def _choose(pieces: Sequence[Any]) -> Size:
         total, left = total + left * holds * size, left * (1 - holds)
     return total
 
+
+_ROUNDED: Mapping[str, Callable[[Size, int], Size]] = {
+    "TruncToInt": _towards_zero,
+    "FloorToInt": dims.floordiv,
+    "CeilToInt": dims.ceildiv,
+}
+"""Integers of floats, which are given as a number of sizes by a power of two."""
 
 _FUNCTIONS: Mapping[str, Callable[[Sequence[Size]], Size]] = {
     "Add": sum,

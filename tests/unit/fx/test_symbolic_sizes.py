@@ -10,9 +10,10 @@ import pytest
 torch = pytest.importorskip("torch", reason="torch, an optional extra, is not installed: pip install 'gcomp[torch]'")
 
 import gcomp  # noqa: E402
-from gcomp.errors import InputError  # noqa: E402
+from gcomp.errors import InputError, UnsupportedError  # noqa: E402
 from gcomp.frontends.fx import export_module  # noqa: E402
 
+F: Any = torch.nn.functional
 Dim: Any = torch.export.Dim
 AUTO: Any = Dim.AUTO
 
@@ -86,3 +87,42 @@ def test_systems_of_any_batch(function: Callable[..., Any], shapes: list[tuple[i
     for batch in (5, 1, 0):
         given = [torch.randn(batch, *shape) for shape in shapes]
         torch.testing.assert_close(model(*given), function(*given), rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("factor", "keywords"),
+    [
+        (0.5, {"mode": "nearest"}),
+        (1.5, {"mode": "nearest"}),
+        (2, {"mode": "bilinear", "align_corners": True}),
+        (0.75, {"mode": "bilinear"}),
+    ],
+)
+def test_images_are_scaled_by_factors(factor: float, keywords: dict[str, Any]) -> None:
+    def scaled(x: Any) -> Any:
+        return F.interpolate(x, scale_factor=factor, **keywords)
+
+    run = torch.compile(scaled, backend="gcomp", dynamic=True)
+    model = gcomp.compile(export_module(scaled, (torch.randn(1, 2, 6, 7),), ({2: AUTO, 3: AUTO},)))
+    for rows, columns in ((6, 7), (4, 9), (16, 5)):
+        x = torch.randn(1, 2, rows, columns)
+        for call in (run, model):
+            torch.testing.assert_close(call(x), scaled(x), rtol=1e-5, atol=1e-5)
+
+
+def test_a_size_that_is_rounded_from_a_float_is_refused_at_its_node() -> None:
+    def scaled(x: Any) -> Any:
+        return F.interpolate(x, scale_factor=1.3)
+
+    with pytest.raises(UnsupportedError, match=r"rounded from a float[\s\S]*node trunc[\s\S]*1\.3\d*\*ToFloat"):
+        export_module(scaled, (torch.randn(1, 1, 5, 6),), ({2: AUTO},))
+
+
+def test_elements_rotate_along_any_size() -> None:
+    def rotated(x: Any) -> Any:
+        return x.roll(2, 0) + x.roll(-1, 1) + x.roll((3, -4), (0, 1)) + x.roll(1)
+
+    run = torch.compile(rotated, backend="gcomp", dynamic=True)
+    for shape in ((5, 4), (2, 3), (1, 7), (3, 1), (0, 2), (8, 0)):
+        x = torch.randn(*shape)
+        torch.testing.assert_close(run(x), rotated(x))
