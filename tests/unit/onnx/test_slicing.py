@@ -44,12 +44,13 @@ def test_bounds_are_clamped_as_onnx_runtime_does(size: int, step: int) -> None:
 
 @pytest.mark.parametrize("start", [-3, -1, 0, 2, FARTHEST])
 @pytest.mark.parametrize("end", [-FARTHEST - 1, -3, -1, 0])
-def test_backward_through_a_symbolic_dim(start: int, end: int) -> None:
+@pytest.mark.parametrize("step", [-1, -2, -3, -FARTHEST])
+def test_backward_through_a_symbolic_dim(start: int, end: int, step: int) -> None:
     graph = f"""g (float[n] x) => (y)
-        <int64[1] s = {{{start}}}, int64[1] e = {{{end}}}, int64[1] axis = {{0}}, int64[1] step = {{-1}}>
+        <int64[1] s = {{{start}}}, int64[1] e = {{{end}}}, int64[1] axis = {{0}}, int64[1] step = {{{step}}}>
         {{ y = Slice(x, s, e, axis, step) }}"""
     program, peer = import_onnx(model(graph)), ort.InferenceSession(model(graph).SerializeToString())
-    for size in (1, 2, 3, 5):
+    for size in (0, 1, 2, 3, 5, 8):
         x = np.arange(size, dtype=np.float32)
         assert np.array_equal(interpret(program, [x])[0], peer.run(None, {"x": x})[0]), size
 

@@ -208,11 +208,11 @@ def _backward(ctx: NodeContext, size: Size, start: Size, end: Size, step: int) -
         last = min(max(end + size if end < 0 else end, -1), size - 1)
         picked = range(first, last, step)
         return (picked[-1], picked[0] + 1, -step) if len(picked) else (0, 0, -step)
-    if step != -1:
-        ctx.unsupported(f"it steps by {step} through a dim of symbolic size {size}")
     high = ctx.lesser(ctx.greater(_behind(ctx, start, size), 1), size)
     low = ctx.lesser(ctx.greater(_behind(ctx, end, size), 0), size)
-    return low, ctx.greater(low, high), 1
+    high = ctx.greater(low, high)
+    # The last element that is taken is as many whole steps before the first, which is the one before `high`.
+    return low + (ctx.greater(high - low, 1) - 1) % -step, high, -step
 
 
 def _behind(ctx: NodeContext, bound: Size, size: Size) -> Size:
