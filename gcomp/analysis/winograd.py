@@ -7,12 +7,17 @@ root mean squares of what both ways to compute are off from a sum in f64, relati
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import product
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from gcomp.analysis.machines import Machine
+from gcomp.analysis.work import Nominal
+from gcomp.dims import Range, Ranges, Size, symbols_of
+from gcomp.dims import evaluate as size_at
 from gcomp.ir.winograd import CHAIN, PAIRS, WINDOW, evaluate, interpolate
 from gcomp.records import record
 
@@ -22,6 +27,12 @@ RESULTS, FEATURES = 1024, 4
 """Results that are computed to measure errors, and of how many features."""
 GAIN = 0.9
 """The share of a time that a way with more weights may take, at most: they are bytes of a file, too."""
+LOSS = 1.05
+"""The share of the time of plain sums that a way may take at any of the sizes that are looked at, at most."""
+USUAL = 224
+"""Rows, and columns, that images often have whose sizes the call decides."""
+BLOCK = 8
+"""Tiles of a block of sums, where the call decides how many tiles there are."""
 
 
 @record
@@ -46,6 +57,31 @@ class Layer:
     width: int
     channels: int
     features: int
+    block: int = 1
+    """Of how many tiles a whole number is computed."""
+
+
+def layers_of(result: Sequence[Size], channels: int, features: int, ranges: Ranges) -> list[Layer]:
+    """A layer whose results [n, y, x, o] have these sizes: of one image, and of many, where the call decides that, and
+    of usual images where it decides how large they are."""
+    images, height, width = result[:3]
+    many, inside = symbols_of(images), (symbols_of(height) | symbols_of(width)) - symbols_of(images)
+    usual = {name: _nearest(USUAL, ranges[name]) for name in inside}
+    ends = [{name: _nearest(1, ranges[name]) for name in many}, Nominal(ranges).sizes(many)]
+    found: list[Layer] = []
+    for end in ends:
+        count, rows, columns = (size_at(n, {**usual, **end}) for n in (images, height, width))
+        found.append(Layer(count, rows, columns, channels, features, BLOCK))
+    if many:
+        return found
+    return [found[0] if inside else replace(found[0], block=1)]
+
+
+def _nearest(wanted: int, known: Range) -> int:
+    """The size in a range that is nearest to another one."""
+    step = known.multiple_of
+    found = max(known.lo, wanted // step * step)
+    return found if known.hi is None else min(found, known.hi)
 
 
 @record
@@ -60,21 +96,29 @@ class Ways:
     tiles: Sequence[int]
 
 
-def ways_of(layer: Layer, machine: Machine) -> Ways:
-    """The ways to compute a layer on a machine."""
+def ways_of(layers: Sequence[Layer], machine: Machine) -> Ways:
+    """The ways to compute a layer on a machine: in the geometric mean over its sizes, and at none of them much slower
+    than plain sums."""
     order = sorted(PAIRS)
-    times = {m: seconds(layer, machine, m) for m in order}
-    plain, found = _plain_seconds(layer, machine), list[int]()
+    each = {m: [seconds(layer, machine, m) for layer in layers] for m in order}
+    sums = [_plain_seconds(layer, machine) for layer in layers]
+    times, plain, found = {m: _mean(each[m]) for m in order}, _mean(sums), list[int]()
     for m in order:  # from the least weights to the most
-        if times[m] <= GAIN * min([plain, *(times[k] for k in found)]):
+        is_faster = times[m] <= GAIN * min([plain, *(times[k] for k in found)])
+        if is_faster and all(t <= LOSS * other for t, other in zip(each[m], sums, strict=True)):
             found.insert(0, m)
     return Ways(plain, times, found)
+
+
+def _mean(times: Sequence[float]) -> float:
+    return prod(times) ** (1 / len(times))
 
 
 def seconds(layer: Layer, machine: Machine, m: int) -> float:
     """What a machine takes for a layer in tiles of m x m results: products, what is around them, and weights."""
     n = m + WINDOW - 1
     tiles = layer.images * -(-layer.height // m) * -(-layer.width // m)
+    tiles = -(-tiles // layer.block) * layer.block
     products = 2 * n * n * tiles * layer.channels * layer.features
     around = n * (2 * n + m) * tiles * (layer.channels + layer.features)
     weights = 4 * n * n * layer.channels * layer.features
@@ -155,4 +199,4 @@ def _rms(x: Array) -> float:
     return float(np.sqrt(np.mean(np.square(x, dtype=np.float64))))
 
 
-__all__ = ["Errors", "Layer", "Ways", "errors", "seconds", "ways_of"]
+__all__ = ["BLOCK", "Errors", "Layer", "Ways", "errors", "layers_of", "seconds", "ways_of"]

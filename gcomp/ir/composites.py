@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from itertools import count
 from operator import itemgetter
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 from xdsl.dialects.builtin import (
@@ -30,11 +30,11 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
-from gcomp.dims import floordiv
+from gcomp.dims import Size, floordiv, parse
 from gcomp.errors import VerificationError
 from gcomp.ir import chlo
 from gcomp.ir import stablehlo as hlo
-from gcomp.ir.attributes import DotDimensions, decode
+from gcomp.ir.attributes import DotDimensions, decode, sizes_attr
 from gcomp.ir.builder import Builder
 from gcomp.ir.locations import where
 from gcomp.ir.program import Program
@@ -204,7 +204,8 @@ def attention(
 @_defines("gcomp.winograd")
 def winograd(b: Builder, inputs: Sequence[SSAValue], attributes: Mapping[str, Any]) -> Sequence[SSAValue]:
     """The convolution of an image [n, y, x, i] by a 3x3 window, of which `weights` [o / c, points, i, c] are the values
-    at points, in panels (`gcomp.ir.winograd`): `height` by `width` results, in tiles of `tile` by `tile`.
+    at points, in panels (`gcomp.ir.winograd`): as many rows and columns of results as `slice_sizes` says, in tiles of
+    `tile` by `tile`.
 
     The image has what all tiles read: `tile` times as many rows and columns as there are tiles, and 2.
     """
@@ -231,16 +232,19 @@ def winograd(b: Builder, inputs: Sequence[SSAValue], attributes: Mapping[str, An
     products = b.reshape(products, (n, n, count, *sizes, panels * width))
     results = apply(matrices.results, apply(matrices.results, products, 0), 1)
     whole = b.reshape(b.transpose(results, (2, 3, 1, 4, 0, 5)), (count, m * sizes[0], m * sizes[1], panels * width))
-    return [b.slice(whole, (0, 0, 0, 0), (count, attributes["height"], attributes["width"], panels * width))]
+    kept = [parse(size) if isinstance(size, str) else size for size in attributes["slice_sizes"]]
+    return [b.slice(whole, (0, 0, 0, 0), (count, *kept, panels * width))]
 
 
 def attribute_of(value: Any) -> Attribute:
-    """A composite's attribute: int, float or str."""
+    """A composite's attribute: int, float, sizes or str."""
     match value:
         case int():
             return IntegerAttr(value, i64)
         case float():
             return FloatAttr(value, f64)
+        case tuple():
+            return sizes_attr(cast("tuple[Size, ...]", value))
         case _:
             return StringAttr(str(value))
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import cast
 
-from xdsl.dialects.builtin import ArrayAttr, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, StringAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from gcomp import dims
@@ -14,6 +14,8 @@ from gcomp.ir.attributes import SIZE_PROPERTIES, sizes_attr, sizes_of
 from gcomp.ir.types import is_tensor, map_dims, retype, shape_of
 
 _DIM = "gcomp.dim"
+_ATTRIBUTES = "composite_attributes"
+"""The property of a composite that has attributes of the op which it stands for."""
 
 
 def change_sizes(op: Operation, change: Callable[[Size], Size]) -> bool:
@@ -26,10 +28,9 @@ def change_sizes(op: Operation, change: Callable[[Size], Size]) -> bool:
         if (type := map_dims(value.type, change)) != value.type:
             retype(value, type)
             changed = True
-    properties: dict[str, Attribute] = {}
-    for name in SIZE_PROPERTIES:
-        if isinstance(attr := op.properties.get(name), ArrayAttr):
-            properties[name] = sizes_attr([change(size) for size in sizes_of(cast(Attribute, attr))])
+    properties = _changed(op.properties, change)
+    if isinstance(given := op.properties.get(_ATTRIBUTES), DictionaryAttr):
+        properties[_ATTRIBUTES] = DictionaryAttr({**given.data, **_changed(given.data, change)})
     if op.name == _DIM:
         size = dims.parse(cast(StringAttr, op.properties["size"]).data)
         properties["size"] = StringAttr(str(change(size)))
@@ -37,6 +38,14 @@ def change_sizes(op: Operation, change: Callable[[Size], Size]) -> bool:
         changed |= op.properties[name] != attr
         op.properties[name] = attr
     return changed
+
+
+def _changed(attributes: Mapping[str, Attribute], change: Callable[[Size], Size]) -> dict[str, Attribute]:
+    """Those of the attributes that hold symbolic sizes, in other sizes."""
+    return {
+        name: sizes_attr([change(size) for size in sizes_of(cast(Attribute, attr))])
+        for name in SIZE_PROPERTIES if isinstance(attr := attributes.get(name), ArrayAttr)
+    }  # fmt: skip
 
 
 def sizes_in(op: Operation) -> Iterator[Size]:

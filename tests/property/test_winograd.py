@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gcomp.dims import symbol
+from gcomp.dims import Size, ceildiv, symbol
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
 from gcomp.ir.composites import composite, trust
@@ -42,10 +42,11 @@ def tiles(size: int, m: int) -> int:
     return -(-size // m)
 
 
-def network(
-    size: tuple[int, int, int, int, tuple[int, int], int], is_open: bool = False
-) -> tuple[Program, list[Array]]:
-    """A convolution with what usually follows it: a bias, what is added, an activation, a padded result."""
+def network(size: tuple[int, int, int, int, tuple[int, int], int], is_open: str = "") -> tuple[Program, list[Array]]:
+    """A convolution with what usually follows it: a bias, what is added, an activation, a padded result.
+
+    Of `n`, `h` and `w`, the images and their rows and columns, those are symbols that are open.
+    """
     count, height, width, channels, (panels, panel), m = size
     random = np.random.default_rng(sum(size[:4]))
     features = panels * panel
@@ -55,13 +56,16 @@ def network(
                       (count, height, width, features), (features,), (3, 3, channels, features))
     ]  # fmt: skip
     *inputs, window = numbers
-    shapes = [[symbol("n") if k == 0 and is_open and x.ndim == 4 else n for k, n in enumerate(x.shape)] for x in inputs]
+    n, h, w = (symbol(name) if name in is_open else size for name, size in zip("nhw", size[:3], strict=True))
+    shapes: list[list[Size]] = [
+        [n, m * ceildiv(h, m) + 2, m * ceildiv(w, m) + 2, channels], [n, h, w, features], [features]
+    ]  # fmt: skip
     program = Program.empty([(name, tensor(shape, "f32")) for name, shape in zip("xrb", shapes, strict=True)])
     weights = transformed(window, m, panel)
     argument = program.add_input("w", tensor(weights.shape, "f32"))
     x, residual, bias = program.block.args[:3]
     b = Builder(program)
-    (found,) = composite(b, "gcomp.winograd", [x, argument], {"tile": m, "height": height, "width": width})
+    (found,) = composite(b, "gcomp.winograd", [x, argument], {"tile": m, "slice_sizes": (h, w)})
     assert isinstance(found.owner, hlo.CompositeOp)
     trust(found.owner)
     found = b.add(b.add(found, b.broadcast(bias, shapes[1], (3,))), residual)
@@ -81,13 +85,16 @@ def test_kernels_mean_what_the_graph_does(size: Any, chosen: Settings) -> None:
 @pytest.mark.skipif(not HERE, reason="no code for this machine")
 @pytest.mark.parametrize(
     ("size", "is_open"),
-    [((2, 5, 7, 20, (2, 16), 2), False), ((1, 9, 6, 40, (3, 16), 4), True), ((3, 4, 4, 64, (1, 32), 4), False)],
-)
-def test_bits_are_those_of_the_evaluator_in_the_settings_of_all_processors(size: Any, is_open: bool) -> None:
+    [
+        ((2, 5, 7, 20, (2, 16), 2), ""), ((1, 9, 6, 40, (3, 16), 4), "n"), ((3, 4, 4, 64, (1, 32), 4), ""),
+        ((1, 9, 7, 16, (1, 16), 2), "hw"), ((2, 13, 5, 32, (2, 16), 4), "nhw"),
+    ],
+)  # fmt: skip
+def test_bits_are_those_of_the_evaluator_in_the_settings_of_all_processors(size: Any, is_open: str) -> None:
     program, inputs = network(size, is_open)
     whole = as_kernel(program, "winograd")
     (launch,) = [op for op in whole.block.ops if op is not whole.returned]
-    given = {"n": size[0]} if is_open else {}
+    given = {name: number for name, number in zip("nhw", size[:3], strict=True) if name in is_open}
     found: list[list[Array]] = []
     for bits in sorted({variant.bits for variant in VARIANTS.values()}):
         scheduled = schedule(launch, "kernel", whole.ranges, settings_for(launch, whole.ranges, bits))

@@ -120,6 +120,10 @@ class ConcatenateOp(GraphOp):
         printer.print_function_type(self.operand_types, self.result_types)
 
 
+_FEW = 16
+"""Elements at an edge whose number sizes decide: with as many or more, most of a result may be padding."""
+
+
 @irdl_op_definition
 class PadOp(GraphOp):
     """Put `padding_value` around and between the elements; negative edge padding removes elements."""
@@ -141,10 +145,12 @@ class PadOp(GraphOp):
 
     @property
     def surrounds(self) -> bool:
-        """Whether it keeps all elements side by side, and puts numbers of others around them that are known."""
+        """Whether it keeps all elements side by side, and puts others around them: few, or none, where sizes decide."""
         edges = (*sizes_of(self.edge_padding_low), *sizes_of(self.edge_padding_high))
         return (
-            not any(self.value("interior_padding")) and all(isinstance(n, int) and n >= 0 for n in edges) and any(edges)
+            not any(self.value("interior_padding"))
+            and any(n != 0 for n in edges)
+            and all(below(-1, n) and (isinstance(n, int) or below(n, _FEW)) for n in edges)
         )
 
     def infer(self) -> Sequence[Attribute]:

@@ -17,6 +17,7 @@ from xdsl.ir import BlockArgument, SSAValue
 from gcomp.analysis.fusion.rows import is_inner, longest_row
 from gcomp.analysis.indexing import reads, strides
 from gcomp.analysis.machines import KEPT_ROW
+from gcomp.analysis.winograd import BLOCK
 from gcomp.dims import Ranges, Size, floordiv, product
 from gcomp.dtypes import bit_width
 from gcomp.ir import stablehlo as hlo
@@ -447,10 +448,14 @@ def _winograd(launch: LaunchOp, ranges: Ranges, lanes: int) -> Choice:
     block, reason = _rows_of_tiles(tiles, max(1, width // lanes), lanes, held, points * panels * depth)
     values = {"rows": block, "lanes": lanes, "panels": panels}
     found = Choice(values, f"Winograd F({m}x{m}, 3x3)", (reason,))
-    if not isinstance(tiles, int) or not isinstance(channels, int):
+    if not isinstance(channels, int):
         return found
-    blocks = -(-tiles // block)
     most = max(1, VALUES // (4 * points * channels * block))
+    if not isinstance(tiles, int):
+        shared = max(1, min(most, STACK // (4 * points * (depth + width) * block)))
+        why = "the second cache keeps their values at all points; the call decides how many blocks there are"
+        return found.also({"blocks": shared}, Reason("tile", f"{shared} blocks at most", why))
+    blocks = -(-tiles // block)
     programs = -(-blocks // most)
     if programs < PROGRAMS:
         why = f"{programs} programs would give threads uneven shares"
@@ -467,7 +472,8 @@ def _rows_of_tiles(tiles: Size, vectors: int, lanes: int, held: int, turns: int)
     between chains of terms; and the reason."""
     most = max(1, min(MOST_ROWS, SUMS[lanes] // vectors, held))
     if not isinstance(tiles, int):
-        return most, Reason("tiles in registers", str(most), "their number is known at the call")
+        most = min(most, BLOCK)
+        return most, Reason("tiles in registers", str(most), "their number is known at the call: few are left over")
     costs = {n: -(-tiles // n) * (max(n * vectors / 2, LATENCY) + BETWEEN) for n in range(1, most + 1)}
     return fewest("tiles in registers", costs, str, lambda rows: -rows, turns)
 

@@ -18,7 +18,8 @@ from xdsl.ir import Operation, SSAValue
 
 from gcomp.analysis.constants import stored_array
 from gcomp.analysis.machines import Machine, machine_named
-from gcomp.analysis.winograd import Errors, Layer, Ways, errors, ways_of
+from gcomp.analysis.winograd import Errors, Ways, errors, layers_of, ways_of
+from gcomp.dims import DimLimitError, Size, ceildiv, product
 from gcomp.exactness import Exactness
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.attributes import sizes_of
@@ -27,7 +28,7 @@ from gcomp.ir.composites import CONSIDERED, MEASURED, composite, trust
 from gcomp.ir.native import WeightOp
 from gcomp.ir.program import Program
 from gcomp.ir.types import dtype_text, shape_of
-from gcomp.ir.winograd import WINDOW, transformed
+from gcomp.ir.winograd import PAIRS, WINDOW, transformed
 from gcomp.passes.base import Pass, PassContext
 from gcomp.passes.rewriting import Pattern, apply_rewrites
 
@@ -52,16 +53,16 @@ class ConvolutionToWinograd(Pattern):
         return _is_plain(op) and {dtype_text(v.type) for v in (op.lhs, op.rhs, op.result)} == {"f32"}
 
     def rewrite(self, op: hlo.ConvolutionOp, b: Builder) -> Sequence[SSAValue] | None:
-        images, height, width, features = shape_of(op.result)
+        (_, height, width, features), image = shape_of(op.result), shape_of(op.lhs)
         weights = stored_array(op.rhs, b.program)
         panel = next((c for c in self.machine.panels if isinstance(features, int) and features % c == 0), None)
-        if weights is None or panel is None or not isinstance(height, int) or not isinstance(width, int):
+        if weights is None or panel is None or (image[1] - 2, image[2] - 2) != (height, width):
             return None
-        count = images if isinstance(images, int) else 1
-        layer = Layer(count, height, width, *weights.shape[2:])
-        if layer.channels < LEAST or layer.channels % LEAST or 0 in (count, height, width):
+        channels: int = weights.shape[2]
+        if channels < LEAST or channels % LEAST or 0 in shape_of(op.result) or not _has_short_sizes(op):
             return None
-        ways, inexact = ways_of(layer, self.machine), dict[int, float]()
+        layers = layers_of(shape_of(op.result), channels, weights.shape[3], b.program.ranges)
+        ways, inexact = ways_of(layers, self.machine), dict[int, float]()
         for m in ways.tiles:
             values = transformed(weights, m, panel)
             measured = errors(weights, values, m)
@@ -96,12 +97,23 @@ def _is_plain(op: hlo.ConvolutionOp) -> bool:
     )
 
 
+def _has_short_sizes(op: hlo.ConvolutionOp) -> bool:
+    """Whether formulas are short enough to say how large all tiles together are."""
+    images, height, width, features = shape_of(op.result)
+    try:
+        for m in PAIRS:
+            product([images, m * ceildiv(height, m), m * ceildiv(width, m), features])
+    except DimLimitError:
+        return False
+    return True
+
+
 def _by_points(op: hlo.ConvolutionOp, b: Builder, m: int, values: Array, measured: Errors) -> SSAValue:
     """The same by products at points."""
     _, height, width, _ = shape_of(op.result)
     owner = op.rhs.owner
     name = owner.symbol if isinstance(owner, WeightOp) else "window"
-    attributes = {"tile": m, "height": height, "width": width}
+    attributes = {"tile": m, "slice_sizes": (height, width)}
     (found,) = composite(b, "gcomp.winograd", [_in_tiles(op, b, m), b.weight(name, values)], attributes)
     assert isinstance(found.owner, hlo.CompositeOp)
     trust(found.owner)
@@ -116,14 +128,15 @@ def _by_points(op: hlo.ConvolutionOp, b: Builder, m: int, values: Array, measure
 def _in_tiles(op: hlo.ConvolutionOp, b: Builder, m: int) -> SSAValue:
     """The image, with as many rows and columns as whole tiles read."""
     _, height, width, _ = shape_of(op.result)
-    assert isinstance(height, int) and isinstance(width, int)
-    missing = [0, -height % m, -width % m, 0]
+    missing: list[Size] = [0, m * ceildiv(height, m) - height, m * ceildiv(width, m) - width, 0]
+    if all(n == 0 for n in missing):
+        return op.lhs
     pad = op.lhs.owner
-    if isinstance(pad, hlo.PadOp) and any(missing):
+    if isinstance(pad, hlo.PadOp):
         low, high = sizes_of(pad.edge_padding_low), sizes_of(pad.edge_padding_high)
         high = [n + more for n, more in zip(high, missing, strict=True)]
         return b.pad(pad.operand, pad.padding_value, low, high, pad.value("interior_padding"))
-    return b.pad(op.lhs, b.scalar_like(op.lhs, 0), [0] * 4, missing) if any(missing) else op.lhs
+    return b.pad(op.lhs, b.scalar_like(op.lhs, 0), [0] * 4, missing)
 
 
 @dataclass(frozen=True)

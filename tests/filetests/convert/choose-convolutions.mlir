@@ -6,7 +6,7 @@
 // CHECK: gcomp.weight @window : tensor<1x36x64x32xf32>
 // CHECK: stablehlo.composite "gcomp.winograd"
 // CHECK-SAME: algorithm = "winograd 4x4"
-// CHECK-SAME: composite_attributes = {tile = 4 : i64, height = 8 : i64, width = 6 : i64}
+// CHECK-SAME: composite_attributes = {tile = 4 : i64, slice_sizes = array<i64: 8, 6>}
 func.func @main(%x: tensor<9x8x6x64xf32>) -> tensor<9x8x6x32xf32> {
   %w = stablehlo.constant dense<0.5> : tensor<3x3x64x32xf32>
   %zero = stablehlo.constant dense<0.0> : tensor<f32>

@@ -10,7 +10,8 @@ import pytest
 
 import gcomp
 from gcomp.analysis.machines import machine_named
-from gcomp.analysis.winograd import Errors, Layer, errors, ways_of
+from gcomp.analysis.winograd import Errors, Layer, errors, layers_of, seconds, ways_of
+from gcomp.dims import Ranges, Size, symbol
 from gcomp.errors import UsageError
 from gcomp.exactness import Numerics
 from gcomp.ir import stablehlo as hlo
@@ -36,7 +37,7 @@ def numbers(*shape: int, seed: int = 0) -> Array:
     return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
 
 
-def network(channels: int = 64, size: int = 11, count: int = 1, features: int = 32) -> Program:
+def network(channels: int = 64, size: Size = 11, count: Size = 1, features: int = 32) -> Program:
     """A convolution of an image that is padded for it, and an activation."""
     program = Program.empty([("x", tensor((count, size, size, channels), "f32"))])
     b = Builder(program)
@@ -62,6 +63,32 @@ def test_many_channels_of_a_large_image_are_chosen_and_few_are_not() -> None:
     assert chosen(network(features=12)) == []
 
 
+def test_images_of_any_size_and_number_are_computed_in_tiles() -> None:
+    program = network(size=symbol("s"), count=symbol("n"))
+    before = network(size=symbol("s"), count=symbol("n"))
+    assert chosen(program) == ["winograd 4x4"]
+    for count, size in ((1, 5), (2, 8), (1, 1)):
+        x = numbers(count, size, size, 64)
+        (expected,), (found,) = interpret(before, [x]), interpret(program, [x])
+        assert np.abs(found - expected).max() <= 1e-5 * np.abs(expected).max()
+    bound = program.bind({"s": 6, "n": 2})
+    bound.verify()
+    x = numbers(2, 6, 6, 64)
+    assert interpret(bound, [x])[0].tobytes() == interpret(program, [x])[0].tobytes()
+
+
+def test_no_number_of_images_is_much_slower_for_it() -> None:
+    """Where the call decides how many images there are, one must not wait for weights that many would share."""
+    for features, size in ((512, 7), (512, 4), (1024, 7)):
+        layers = layers_of((symbol("n"), size, size, features), features, features, Ranges())
+        assert [layer.images for layer in layers] == [1, 512]
+        ways = ways_of(layers, V4)
+        for m in ways.tiles:
+            for layer in layers:
+                assert seconds(layer, V4, m) <= 1.05 * ways_of([layer], V4).sums
+    assert list(ways_of(layers_of((symbol("n"), 28, 28, 128), 128, 128, Ranges()), V4).tiles) == [4, 2]
+
+
 def test_errors_decide(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of tiles that are too inexact the next smaller ones are taken, or none."""
     monkeypatch.setattr(choose_convolutions, "errors", lambda *a: Errors(3.0 if a[2] == 4 else 1.0, 1.0))
@@ -72,9 +99,9 @@ def test_errors_decide(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_large_weights_of_a_small_image_are_read_as_they_are() -> None:
     """Where memory decides, products at more points are no gain."""
-    assert ways_of(Layer(1, 56, 56, 64, 64), V4).tiles[0] == 4
-    assert list(ways_of(Layer(1, 7, 7, 512, 512), V4).tiles) == [2]
-    assert list(ways_of(Layer(1, 2, 2, 512, 512), V4).tiles) == []
+    assert ways_of([Layer(1, 56, 56, 64, 64)], V4).tiles[0] == 4
+    assert list(ways_of([Layer(1, 7, 7, 512, 512)], V4).tiles) == [2]
+    assert list(ways_of([Layer(1, 2, 2, 512, 512)], V4).tiles) == []
 
 
 @pytest.mark.parametrize("m", [2, 4])

@@ -64,9 +64,9 @@ class Windows:
         span = self.spatial[i] + self.low[i] + self.high[i] - self.reach[i]
         if not self.ceil:
             return dims.floordiv(span, self.strides[i]) + 1
-        # The last window must start inside the input or its left padding.
-        inside = dims.ceildiv(self.spatial[i] + self.low[i], self.strides[i])
-        return dims.dmin(dims.ceildiv(span, self.strides[i]) + 1, inside)
+        # The last window must start inside the input or its left padding: the least of two quotients by one number.
+        inside = self.spatial[i] + self.low[i]
+        return dims.ceildiv(dims.dmin(span + self.strides[i], inside), self.strides[i])
 
     def excess(self) -> tuple[Size, ...]:
         """How far the last window reaches past the padding (less than 0 where it stops short of it)."""

@@ -76,7 +76,9 @@ class _Winograd:
         """One kernel, whose programs each compute a block of tiles."""
         b, count = self.b, product(self.tiles)
         first = b.multiply(b.program_id(0), b.position(self.block))
-        self._each(self.block, lambda t: self._evaluate(first, t))
+        blocks, tiles = self._blocks_and_tiles(first)
+        self._each(self.block if blocks is None else b.multiply(blocks, b.position(self.rows)),
+                   lambda t: self._evaluate(first, t))  # fmt: skip
 
         taken = next(n for n in range(min(self.settings.get("panels", self.panels), self.panels), 0, -1)
                      if self.panels % n == 0)  # fmt: skip
@@ -84,12 +86,22 @@ class _Winograd:
 
         def panel(number: SSAValue) -> None:
             p = b.add(before, number)
-            self._each(self.points, lambda point: self._multiply(p, point))
-            self._each(self.block, lambda t: self._interpolate(first, t, p))
+            self._each(self.points, lambda point: self._multiply(p, point, blocks))
+            self._each(self.block if tiles is None else tiles, lambda t: self._interpolate(first, t, p))
 
         self._each(taken, panel)
         groups = [] if taken == self.panels else [self.panels // taken]
         return Scheduled((self.writer.step((blocks_of(count, self.block), *groups)),))
+
+    def _blocks_and_tiles(self, first: SSAValue) -> tuple[SSAValue | None, SSAValue | None]:
+        """How many blocks of sums, and tiles, a program has where the call decides how many there are; None for all."""
+        b, count = self.b, product(self.tiles)
+        if isinstance(count, int):
+            return None, None
+        frame = self.writer.frame()
+        tiles = b.apply("minimum", b.position(self.block), b.apply("subtract", frame.position(count), first))
+        more = b.add(tiles, b.position(self.rows - 1))
+        return b.apply("divide_positive", more, b.position(self.rows)), tiles
 
     # ---- the image ----
 
@@ -125,8 +137,8 @@ class _Winograd:
 
     # ---- products ----
 
-    def _multiply(self, panel: SSAValue, point: SSAValue) -> None:
-        """The products at a point, of all tiles of the block and the features of a panel."""
+    def _multiply(self, panel: SSAValue, point: SSAValue, blocks: SSAValue | None) -> None:
+        """The products at a point, of all tiles of the program and the features of a panel."""
         b, rows, width = self.b, self.rows, self.width
         weights = self.writer.inputs[self.op.operands[1]]
         whole = b.add(b.multiply(panel, b.position(self.points)), point)
@@ -158,7 +170,7 @@ class _Winograd:
             row = b.add(b.multiply(down, b.position(width)), b.multiply(point, b.position(self.product_step)))
             b.store(self.products, b.add(row, across), found, None)
 
-        self._each(self.block // rows, part)
+        self._each(self.block // rows if blocks is None else blocks, part)
 
     # ---- results ----
 
@@ -215,7 +227,7 @@ class _Winograd:
 
     # ---- what they share ----
 
-    def _each(self, count: int, body: Callable[[SSAValue], None]) -> None:
+    def _each(self, count: int | SSAValue, body: Callable[[SSAValue], None]) -> None:
         """A loop that carries nothing."""
         b = self.b
         if count == 1:
@@ -226,7 +238,7 @@ class _Winograd:
             body(at)
             return []
 
-        b.loop(b.position(0), b.position(count), 1, [], turn, rolled=True)
+        b.loop(b.position(0), b.position(count) if isinstance(count, int) else count, 1, [], turn, rolled=True)
 
     def _lanes(self, count: int) -> int:
         """Lanes of a vector, of which a row has a whole number."""

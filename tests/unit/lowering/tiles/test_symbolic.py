@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from gcomp.dims import evaluate
+from gcomp.ir import stablehlo as hlo
 from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.program import Program
 from gcomp.lowering.llvm.settings import settings_for
@@ -206,3 +207,32 @@ def test_colours_of_images_of_any_width_are_transposed_in_whole_vectors(width: i
     assert evaluate(rest.grid[0], {"n": 2, "h": 3, "w": width}) == (6 if width % 32 else 0)
     image = np.random.default_rng(0).standard_normal((2, 3, 3, width)).astype(np.float32)
     assert check_kernel(program, "loop", [image], settings) == []
+
+
+EVEN = """func.func @main(%x: tensor<?x40xf32, ["n", "40"]>, %w: tensor<1x40x32xf32>)
+      -> tensor<?x32xf32, ["2*floordiv(n + 1, 2) + 1", "32"]> {
+      %d = stablehlo.dot_general %x, %w, contracting_dims = [1] x [1]
+        : (tensor<?x40xf32, ["n", "40"]>, tensor<1x40x32xf32>) -> tensor<?x1x32xf32, ["n", "1", "32"]>
+      %r = stablehlo.reshape %d : (tensor<?x1x32xf32, ["n", "1", "32"]>) -> tensor<?x32xf32, ["n", "32"]>
+      %z = stablehlo.constant dense<-1.5> : tensor<f32>
+      %p = stablehlo.pad %r, %z, low = [1, 0], high = ["2*floordiv(n + 1, 2) - n", "0"], interior = [0, 0]
+        : (tensor<?x32xf32, ["n", "32"]>, tensor<f32>) -> tensor<?x32xf32, ["2*floordiv(n + 1, 2) + 1", "32"]>
+      return %p : tensor<?x32xf32, ["2*floordiv(n + 1, 2) + 1", "32"]>
+    }"""
+
+
+@pytest.mark.parametrize("rows", [1, 2, 11, 13, 24])
+def test_padding_that_sizes_decide_is_written_by_who_computes_what_is_within(rows: int) -> None:
+    program = Program.parse(EVEN)
+    (pad,) = (op for op in program.ops() if isinstance(op, hlo.PadOp))
+    assert pad.surrounds
+    random = np.random.default_rng(0)
+    inputs = [random.standard_normal(s).astype(np.float32) for s in ((rows, 40), (1, 40, 32))]
+    (launch,) = (op for op in as_kernel(program, "matmul").ops() if isinstance(op, LaunchOp))
+    assert check_kernel(program, "matmul", inputs, settings_for(launch, program.ranges, 512)) == []
+
+
+def test_much_padding_that_sizes_decide_is_read_and_not_written() -> None:
+    program = Program.parse(EVEN.replace("2*floordiv(n + 1, 2)", "64*floordiv(n + 63, 64)"))
+    (pad,) = (op for op in program.ops() if isinstance(op, hlo.PadOp))
+    assert not pad.surrounds
