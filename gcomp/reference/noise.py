@@ -13,6 +13,7 @@ from gcomp.errors import GcompError, InternalError
 from gcomp.ir.families import APPROXIMATED, SIMPLE
 from gcomp.ir.locations import where
 from gcomp.ir.program import Program
+from gcomp.reference.numpy.bounds import TERMS
 from gcomp.reference.numpy.complexes import from_parts
 from gcomp.reference.numpy.dtypes import float_format
 from gcomp.reference.table import MEANINGS, Scope, Value
@@ -76,6 +77,9 @@ class NoisyInterpreter(VariedInterpreter):
                     within = ulps = _ULPS * _terms(args, results) ** 0.5
                 others = row(op, [self._off(v, within) for v in args], scope)
                 results = [self._cancelled(old, new) for old, new in zip(results, others, strict=True)]
+            if name in TERMS:
+                size = TERMS[name](cast(Array, args[0]))
+                return [self._floats_off(cast(Array, value), ulps, size) for value in results]
             return [self._off(value, ulps, mixed=name in _MIXING) for value in results]
 
         return run

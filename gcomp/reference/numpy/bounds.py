@@ -11,7 +11,7 @@ needs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -140,18 +140,27 @@ def _abs(operand: Array) -> Array:
 
 
 @quiet
-def _digamma(operand: Array) -> Array:
+def _digamma_terms(operand: Array) -> Array:
     wide = widen(operand)
-    # Relative to the terms of the series, which cancel near the zeros.
-    scale = np.abs(chlo.digamma(wide)) + np.abs(np.log(np.abs(wide))) + np.abs(1 / wide)
-    return 16 * ulp(scale, operand.dtype)
+    return np.abs(chlo.digamma(wide)) + np.abs(np.log(np.abs(wide))) + np.abs(1 / wide)
 
 
 @quiet
-def _lgamma(operand: Array) -> Array:
+def _lgamma_terms(operand: Array) -> Array:
     wide = widen(operand)
-    scale = np.abs(chlo.lgamma(wide)) + np.minimum(np.abs(wide), 4.0)
-    return 8 * ulp(scale, operand.dtype)
+    return np.abs(chlo.lgamma(wide)) + np.minimum(np.abs(wide), 4.0)
+
+
+TERMS: Mapping[str, Callable[[Array], Array]] = {"digamma": _digamma_terms, "lgamma": _lgamma_terms}
+"""The size, as float64, of the terms of functions' series, which cancel near the functions' zeros: errors are relative
+to these."""
+
+
+def _relative_to_terms(name: str, ulps: float) -> Bound:
+    def bound(operand: Array) -> Array:
+        return ulps * ulp(TERMS[name](operand), operand.dtype)
+
+    return bound
 
 
 @quiet
@@ -319,11 +328,11 @@ BOUNDS: dict[str, Bound] = {
     "batch_norm_inference": _batch_norm_inference,
     "convert": _convert,
     "convolution": _contraction(contraction.convolution),
-    "digamma": _digamma,
+    "digamma": _relative_to_terms("digamma", 16),
     "dot_general": _contraction(contraction.dot_general),
     "dynamic_conv": _contraction(contraction.dynamic_conv),
     "fft": _fft,
-    "lgamma": _lgamma,
+    "lgamma": _relative_to_terms("lgamma", 8),
     "ragged_dot": _contraction(contraction.ragged_dot),
     "reduce": _reduce,
     "reduce_window": _reduce_window,

@@ -416,3 +416,18 @@ func.func @main(%x: tensor<1x3xf64>) -> tensor<1x3xf64> {
     (mask,) = open_elements(source, Exactness.E2, inputs, expected, [np.full((1, 3), 0.1)])
     assert mask[0, :2].tolist() == [True, False]
     assert check_pass(FoldBatchNormPass(), source, [np.where(np.isinf(inputs[0]), 1.0, inputs[0])]) is None
+
+
+@pytest.mark.parametrize(("name", "x"), [("lgamma", 0.9857876825934159), ("digamma", 1.4616321449683622)])
+def test_functions_are_off_by_ulps_of_their_terms_near_zeros(name: str, x: float) -> None:
+    """Next to a zero of the function the error of its value is many of the value's own ulps; a far point's is not."""
+    source = Program.parse(f"""
+func.func @main(%x: tensor<2xf64>) -> tensor<2xf64> {{
+  %0 = chlo.{name} %x : tensor<2xf64> -> tensor<2xf64>
+  %1 = stablehlo.divide %x, %0 : tensor<2xf64>
+  return %1 : tensor<2xf64>
+}}""")
+    inputs = [np.array([x, 7.5])]
+    expected = interpret(source, inputs)
+    (mask,) = open_elements(source, Exactness.E2, inputs, expected, [expected[0] * (1 + 2.0**-46)])
+    assert mask.tolist() == [True, False]
