@@ -429,5 +429,5 @@ func.func @main(%x: tensor<2xf64>) -> tensor<2xf64> {{
 }}""")
     inputs = [np.array([x, 7.5])]
     expected = interpret(source, inputs)
-    (mask,) = open_elements(source, Exactness.E2, inputs, expected, [expected[0] * (1 + 2.0**-46)])
+    (mask,) = open_elements(source, Exactness.E2, inputs, expected, [expected[0] * (1 + 2.0**-44)])
     assert mask.tolist() == [True, False]
