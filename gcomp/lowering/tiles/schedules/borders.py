@@ -53,7 +53,8 @@ def borders(launch: LaunchOp, name: str, ranges: Ranges) -> tuple[Step, ...]:
         _border(KernelWriter(launch, f"{name}_border{j}_{axis}{side}", ranges), j, op, axis, first, end)
         for j, op in pads_of(launch).items() if 0 not in shape_of(op.result)
         for axis, (low, size) in enumerate(zip(sizes_of(op.edge_padding_low), shape_of(op.operand), strict=True))
-        for side, first, end in (("low", 0, low), ("high", low + size, shape_of(op.result)[axis])) if first != end
+        for side, first, end in (("low", 0, low), ("high", low + size, shape_of(op.result)[axis]))
+        if ranges.bounds(end - first) != (0, 0)
     ])  # fmt: skip
 
 

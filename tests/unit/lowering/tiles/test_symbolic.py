@@ -236,3 +236,29 @@ def test_much_padding_that_sizes_decide_is_read_and_not_written() -> None:
     program = Program.parse(EVEN.replace("2*floordiv(n + 1, 2)", "64*floordiv(n + 63, 64)"))
     (pad,) = (op for op in program.ops() if isinstance(op, hlo.PadOp))
     assert not pad.surrounds
+
+
+NOTHING = """func.func @main(%x: tensor<?x?x40xf32, ["n", "m", "40"]>, %w: tensor<1x40x32xf32>)
+      -> tensor<?x?x32xf32, ["n", "2*floordiv(m + 1, 2)", "32"]> {
+      %d = stablehlo.dot_general %x, %w, contracting_dims = [2] x [1]
+        : (tensor<?x?x40xf32, ["n", "m", "40"]>, tensor<1x40x32xf32>) -> tensor<?x?x1x32xf32, ["n", "m", "1", "32"]>
+      %r = stablehlo.reshape %d
+        : (tensor<?x?x1x32xf32, ["n", "m", "1", "32"]>) -> tensor<?x?x32xf32, ["n", "m", "32"]>
+      %z = stablehlo.constant dense<-1.5> : tensor<f32>
+      %p = stablehlo.pad %r, %z, low = ["0", "floordiv(m + 1, 2) + floordiv(m, 2) - m", "0"],
+          high = ["0", "floordiv(m + 1, 2) - floordiv(m, 2)", "0"], interior = [0, 0, 0]
+        : (tensor<?x?x32xf32, ["n", "m", "32"]>, tensor<f32>)
+        -> tensor<?x?x32xf32, ["n", "2*floordiv(m + 1, 2)", "32"]>
+      return %p : tensor<?x?x32xf32, ["n", "2*floordiv(m + 1, 2)", "32"]>
+    }"""
+
+
+def test_padding_that_is_nothing_by_its_bounds_alone_has_no_kernel() -> None:
+    program = Program.parse(NOTHING)
+    (launch,) = (op for op in as_kernel(program, "matmul").ops() if isinstance(op, LaunchOp))
+    settings = settings_for(launch, program.ranges, 512)
+    names = [step.kernel.kernel_name for step in schedule(launch, "kernel", program.ranges, settings).steps]
+    assert [name for name in names if "border" in name] == ["kernel_border0_1high"]
+    random = np.random.default_rng(0)
+    inputs = [random.standard_normal(s).astype(np.float32) for s in ((2, 5, 40), (1, 40, 32))]
+    assert check_kernel(program, "matmul", inputs, settings) == []
