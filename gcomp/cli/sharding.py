@@ -16,15 +16,20 @@ from xdsl.ir import Operation
 from gcomp.cli.tables import FittedTable
 from gcomp.dims import symbols_of
 from gcomp.errors import UnsupportedError
+from gcomp.ir import sdy
 from gcomp.ir.locations import describe
 from gcomp.ir.program import Program
 from gcomp.ir.roles import Role, role_of
 from gcomp.ir.types import rank_of, tensor_of
+from gcomp.partitioning.memory import predicted_memory
 from gcomp.partitioning.search.by_hand import BY_HAND
-from gcomp.partitioning.search.devices import devices_named, mesh_named
+from gcomp.partitioning.search.devices import Devices, devices_named, mesh_named
 from gcomp.partitioning.search.layouts import WHOLE, Layout, sharding_of
 from gcomp.partitioning.search.planning import Plan, plan_of
 from gcomp.partitioning.search.problem import Node
+from gcomp.passes.base import PassContext
+from gcomp.passes.sharding.partition import Partition
+from gcomp.passes.sharding.shard import apply
 
 _COLUMNS = {"places": ("op",), "prose": ("sends", "otherwise"), "numbers": ("alike", "on each device")}
 _SHOWN = 2
@@ -36,26 +41,48 @@ def explain_sharding(model: Path, program: Program, mesh: str, devices: str, mem
     on, known = mesh_named(mesh), devices_named(devices)
     plan = plan_of(program, on, known, memory=memory)
     others = {name: _other(program, plan, name, memory) for name in BY_HAND}
+    said, head = _json(plan, others), [*_head(model.name, mesh, known, plan)]
+    taken = said["predicted memory"] = _taken(plan)
     if as_json:
-        typer.echo(json.dumps(_json(plan, others), indent=1))
+        typer.echo(json.dumps(said, indent=1))
         return
     width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else 200
     console = Console(width=width, highlight=False)
+    how = (
+        f"is predicted to take {_bytes(taken)}" if isinstance(taken, int) else f"takes what is not predicted ({taken})"
+    )
+    for line in (*head, f"XLA {how} on each device, with what it copies and sends."):
+        console.print(line)
+    for title in ("inputs", "ops"):
+        _show(console, title.capitalize(), said[title])
+    _show(console, "By hand", ({"plan": name, "time": time} for name, time in others.items()))
+
+
+def _head(model: str, mesh: str, known: Devices, plan: Plan) -> Iterator[str]:
+    """What a plan is, in a few lines."""
     sent = _bytes(sum(m.sent.bytes for m in plan.messages()))
-    console.print(
-        f"{model.name} on {mesh} of {known.name}: {_time(plan.seconds)} predicted, {_time(plan.communicating)} of them "
+    yield (
+        f"{model} on {mesh} of {known.name}: {_time(plan.seconds)} predicted, {_time(plan.communicating)} of them "
         f"to send {sent}; {_bytes(plan.peak)} on each device at most."
     )
-    solved = len(plan.classes.counts)
-    console.print(
-        f"At most {plan.gap:.2%} from the best plan of those that cut alike what is alike: {solved} of "
-        f"{len(plan.problem.nodes)} ops and inputs were decided, the others repeat them."
+    yield (
+        f"At most {plan.gap:.2%} from the best plan of those that cut alike what is alike: "
+        f"{len(plan.classes.counts)} of {len(plan.problem.nodes)} ops and inputs were decided, the others repeat them."
     )
-    if symbols := sorted({n for p in program.inputs() for size in p.shape for n in symbols_of(size)}):
-        console.print(f"What has the size {' or '.join(symbols)} is not cut: --dim {symbols[0]}=N gives it a number.")
-    for title, rows in (("Inputs", _inputs(plan)), ("Ops", _ops(plan))):
-        _show(console, title, rows)
-    _show(console, "By hand", ({"plan": name, "time": said} for name, said in others.items()))
+    sizes = [size for port in plan.problem.program.inputs() for size in port.shape]
+    if symbols := sorted({n for size in sizes for n in symbols_of(size)}):
+        yield f"What has the size {' or '.join(symbols)} is not cut: --dim {symbols[0]}=N gives it a number."
+
+
+def _taken(plan: Plan) -> int | str:
+    """Bytes that XLA is predicted to take on each device for what the plan's program becomes here; else why not."""
+    program = plan.problem.program
+    try:
+        apply(plan)
+        Partition().run(program, PassContext())
+    except UnsupportedError as error:
+        return str(error).splitlines()[0]
+    return predicted_memory(program) if sdy.is_sharded(program.module) else "nothing is cut"
 
 
 def _show(console: Console, title: str, rows: Iterable[Mapping[str, str]]) -> None:

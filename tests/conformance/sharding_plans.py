@@ -32,6 +32,7 @@ from gcomp.corpus.store import Member, corpus
 from gcomp.ir import sdy
 from gcomp.ir.program import Program
 from gcomp.judging.targets import target_failure
+from gcomp.partitioning.memory import predicted_memory
 from gcomp.partitioning.search.devices import mesh_named
 from gcomp.partitioning.search.planning import plan_of
 from gcomp.passes.base import PassContext
@@ -40,7 +41,6 @@ from gcomp.passes.sharding.shard import apply
 from gcomp.reference.inputs import sample_inputs
 from gcomp.reference.interpreter import interpret
 from gcomp.testing.reduce.signature import set_outputs
-from tests.support.device_memory import predicted_memory
 
 PAGE = Path(__file__).parents[2] / "docs" / "generated" / "sharding_plans.md"
 DEVICES = 8
@@ -179,11 +179,10 @@ predicted memory as a part of XLA's figure.
 _WHY = """
 ## Where memory is predicted otherwise
 
-- Values that XLA writes over what they are made of (`jax/adam_step`), or gives one place in turn (`torch/lstm_lm`,
-  `torch/graph_attention`, `onnx/gpt2`, `onnx/superres`): they take less than predicted.
-- Gradients of convolutions turn images and kernels about before and after (`jax/cnn_step`), and lookups in tables of
-  weights copy these (`jax/experts`): they take more.
-- Of programs of a few KiB, single lines of 64 bytes are a tenth (`jax/flow`, `jax/kalman`).
+The prediction ([gcomp/partitioning/memory](../../gcomp/partitioning/memory/)) knows what XLA computes again where it is
+read, which copies it makes, in which order kernels run, what is written over what, and that results' places are used by
+others before. Where buffers of one size lie, if several would do, it does not know: of `jax/gqa_block` along one axis,
+three buffers of scores could lie in the places of two, and XLA takes three.
 """
 
 

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from gcomp.corpus.store import corpus
-from tests.conformance.sharding_plans import PAGE, Row, measured, page, sends_in
+from tests.conformance.sharding_plans import NEAR, PAGE, Row, measured, page, sends_in
 from tests.support.devices import on_devices
 
 HLO = """
@@ -52,4 +52,4 @@ def test_a_row_holds(name: str, mesh: str) -> None:
     row = on_devices(row_of, name, mesh)
     assert (row.differs, row.lockstep, row.xla) == ("", "", "")
     assert row.planned == row.counted
-    assert row.ratio == pytest.approx(1, abs=0.3)
+    assert row.ratio == pytest.approx(1, abs=NEAR)
