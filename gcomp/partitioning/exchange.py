@@ -25,6 +25,8 @@ class Exchange:
     def __init__(self, b: Builder, mesh: Mesh) -> None:
         self.b, self.mesh = b, mesh
         self._coordinates: dict[str, SSAValue] = {}
+        self._moved: dict[tuple[SSAValue, Step], SSAValue] = {}
+        """What a step makes of a part: where ways to two cuts begin alike, it is taken once."""
 
     # ---- where a device is ----
 
@@ -57,8 +59,9 @@ class Exchange:
         cut, parts = old, counts(old, self.mesh)
         shape = tuple([s if n == 1 else int(str(s)) * n for s, n in zip(shape_of(value), parts, strict=True)])
         for step in steps(old, new, shape, self.mesh):
-            value = self._step(value, step, cut)
-            cut = step.cut
+            if (value, step) not in self._moved:
+                self._moved[value, step] = self._step(value, step, cut)
+            value, cut = self._moved[value, step], step.cut
         return value
 
     def _step(self, value: SSAValue, step: Step, before: Cut) -> SSAValue:

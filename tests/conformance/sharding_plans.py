@@ -212,9 +212,7 @@ def _summary(found: Sequence[Row]) -> list[str]:
 
 
 def _differences(found: Sequence[Row]) -> list[str]:
-    why = "two layouts of one value begin with the same step, which XLA does once"
-    sends = [f"- `{r.model}` on `{r.mesh}` sends {r.differs}: {why}."
-             for r in found if r.differs]  # fmt: skip
+    sends = [f"- `{r.model}` on `{r.mesh}` sends {r.differs}." for r in found if r.differs]
     wrong = [f"- `{r.model}` on `{r.mesh}` {way}: {why}"
              for r in found for way, why in (("in lockstep", r.lockstep), ("by XLA", r.xla)) if why]  # fmt: skip
     return ["", "## What differs", "", *(sends or ["- XLA sends what is planned."]), *wrong]

@@ -46,7 +46,13 @@ def row_of(name: str, mesh: str) -> Row:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("name", "mesh"), [("torch/llama", "model=8"), ("onnx/yolo", "data=2,model=4"), ("jax/experts", "data=4,model=2")]
+    ("name", "mesh"),
+    [
+        ("torch/llama", "model=8"),
+        ("onnx/yolo", "data=2,model=4"),
+        ("jax/experts", "data=4,model=2"),
+        ("onnx/mobilenet", "data=4,model=2"),
+    ],
 )
 def test_a_row_holds(name: str, mesh: str) -> None:
     row = on_devices(row_of, name, mesh)

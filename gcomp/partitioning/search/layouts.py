@@ -18,6 +18,7 @@ from gcomp.partitioning.search.devices import Devices
 from gcomp.sharding import Axis, Mesh, Sharding
 
 Layout = tuple[int, ...]
+Steps = tuple[Step, ...]
 WHOLE = -1
 
 
@@ -112,13 +113,17 @@ class Network:
         return self.sent(cut, target, shape, bytes)
 
     def sent(self, old: Cut, new: Cut, shape: tuple[Size, ...], bytes: float) -> tuple[Sent, ...]:
-        """The messages that reshard a tensor of so many bytes from one layout to another."""
-        found: list[Sent | None] = []
-        cut = old
-        for step in steps(old, new, shape, self.mesh):
-            found.append(self.moving(step, cut, bytes / prod(counts(step.cut, self.mesh))))
+        """The messages that bring a tensor of so many bytes from one cut into another."""
+        return tuple([sent for _, sent in self.moves(old, new, shape, bytes)])
+
+    def moves(self, old: Cut, new: Cut, shape: tuple[Size, ...], bytes: float) -> Iterator[tuple[Steps, Sent]]:
+        """These messages, each with all steps up to its own."""
+        taken, cut = steps(old, new, shape, self.mesh), old
+        for k, step in enumerate(taken, start=1):
+            sent = self.moving(step, cut, bytes / prod(counts(step.cut, self.mesh)))
             cut = step.cut
-        return tuple([sent for sent in found if sent is not None])
+            if sent is not None:
+                yield taken[:k], sent
 
 
 def cut_of_layout(layout: Layout, rank: int, mesh: Mesh) -> Cut:

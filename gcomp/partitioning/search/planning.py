@@ -10,8 +10,8 @@ from xdsl.ir import Operation, SSAValue
 from gcomp.ir.program import Program
 from gcomp.partitioning.search.classes import STEPS, Classes, classes_of
 from gcomp.partitioning.search.devices import Devices
-from gcomp.partitioning.search.layouts import Layout, Network, Sent, pieces, seconds
-from gcomp.partitioning.search.problem import Edge, Node, Problem
+from gcomp.partitioning.search.layouts import Layout, Network, Sent, Steps, pieces, seconds
+from gcomp.partitioning.search.problem import Node, Problem
 from gcomp.partitioning.search.solving import MOMENTS, Allowed, Kind, Model, Solution
 from gcomp.partitioning.search.strategies import Strategy
 from gcomp.sharding import Mesh
@@ -46,24 +46,20 @@ class Plan:
         return None if place is None else place.layout(self.choice(place.node))
 
     def messages(self) -> Iterator[Message]:
-        """All that is sent, in the order of the program."""
+        """All that is sent, in the order of the program; where ways of a value to two layouts begin alike, once."""
         order = {op: i for i, op in enumerate(self.problem.program.block.ops)}
         found: list[Message] = []
-        seen: set[tuple[SSAValue, Layout]] = set()
+        seen: set[tuple[SSAValue, Steps]] = set()
         for node in self.problem.nodes:
             if node.op is not None:
                 found += [Message(node.op, sent, node.value, True) for sent in self.choice(node).sent]
         for edge in self.problem.edges:
-            wanted = edge.wanted(self.choice(edge.target))
-            if (edge.value, wanted) not in seen:
-                seen.add((edge.value, wanted))
-                found += [Message(edge.user, sent, edge.value, False) for sent in self.sending(edge, wanted)]
+            given, wanted = edge.source.layout(self.choice(edge.source.node)), edge.wanted(self.choice(edge.target))
+            for steps, sent in self.problem.moves(edge.value, given, wanted):
+                if (edge.value, steps) not in seen:
+                    seen.add((edge.value, steps))
+                    found.append(Message(edge.user, sent, edge.value, False))
         yield from sorted(found, key=lambda m: (order[m.op], m.is_sum))
-
-    def sending(self, edge: Edge, wanted: Layout) -> tuple[Sent, ...]:
-        """What brings a value into a layout."""
-        given = edge.source.layout(self.choice(edge.source.node))
-        return self.problem.sending(edge.value, given, wanted)
 
     @property
     def computing(self) -> float:

@@ -20,7 +20,7 @@ from gcomp.ir.native import WeightOp
 from gcomp.ir.program import Program
 from gcomp.ir.types import is_tensor, rank_of, shape_of
 from gcomp.ir.walking import inputs_of
-from gcomp.partitioning.search.layouts import WHOLE, Layout, Network, Sent, layouts_of, pieces
+from gcomp.partitioning.search.layouts import WHOLE, Layout, Network, Sent, Steps, cut_of_layout, layouts_of, pieces
 from gcomp.partitioning.search.strategies import Strategy, strategies_of
 
 FOLLOWING = (*POINTWISE, hlo.TransposeOp, hlo.OptimizationBarrierOp, sdy.ShardingConstraintOp, sdy.ReshardOp)
@@ -183,6 +183,12 @@ class Problem:
     def sending(self, value: SSAValue, given: Layout, wanted: Layout) -> tuple[Sent, ...]:
         """What brings a value from one layout into another."""
         return self.network.reshards(given, wanted, shape_of(value), self.nominal.bytes(value))
+
+    def moves(self, value: SSAValue, given: Layout, wanted: Layout) -> Iterator[tuple[Steps, Sent]]:
+        """What brings a value from one layout into another, each message with all steps up to it."""
+        shape, mesh = shape_of(value), self.network.mesh
+        old, new = (cut_of_layout(layout, len(shape), mesh) for layout in (given, wanted))
+        return self.network.moves(old, new, shape, self.nominal.bytes(value))
 
     # ---- memory ----
 

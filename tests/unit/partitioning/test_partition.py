@@ -142,6 +142,25 @@ def test_steps(old: Cut, new: Cut, shape: tuple[int, ...], moves: list[Move]) ->
     assert [step.move for step in steps(old, new, shape, MESH)] == moves
 
 
+def test_ways_that_begin_alike_are_gone_once() -> None:
+    """A value that is taken cut along one axis of two, and whole: it is gathered along the other axis once."""
+    program = Program.parse("""sdy.mesh @mesh = <["a"=2, "b"=2]>
+    func.func @main(%x: tensor<8x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a", "b"}, {}]>})
+        -> (tensor<8x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a"}, {}]>},
+            tensor<8x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}]>}) {
+      %0 = sdy.sharding_constraint %x <@mesh, [{"a"}, {}]> : tensor<8x4xf32>
+      %1 = sdy.sharding_constraint %x <@mesh, [{}, {}]> : tensor<8x4xf32>
+      %2 = stablehlo.tanh %0 : tensor<8x4xf32>
+      %3 = stablehlo.negate %1 : tensor<8x4xf32>
+      return %2, %3 : tensor<8x4xf32>, tensor<8x4xf32>
+    }""")
+    inputs = [np.arange(32, dtype=np.float32).reshape(8, 4)]
+    expected = interpret(program, inputs)
+    Partition().run(program, PassContext())
+    assert sent_by(program) == [("all_gather", 64), ("all_gather", 128)]
+    agree(expected, interpret(program, inputs))
+
+
 def test_what_is_not_cut_evenly_is_refused() -> None:
     program = Program.parse("""sdy.mesh @mesh = <["a"=2]>
     func.func @main(%x: tensor<3x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a"}, {}]>}) -> tensor<3x4xf32> {
