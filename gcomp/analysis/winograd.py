@@ -27,8 +27,9 @@ RESULTS, FEATURES = 1024, 4
 """Results that are computed to measure errors, and of how many features."""
 GAIN = 0.9
 """The share of a time that a way with more weights may take, at most: they are bytes of a file, too."""
-LOSS = 1.05
-"""The share of the time of plain sums that a way may take at any of the sizes that are looked at, at most."""
+LOSS, SLACK = 1.05, 5e-6
+"""The share of the time of plain sums that a way may take at any of the sizes that are looked at, at most, and the
+seconds by which it may be slower where there are several: one image is quick anyway."""
 USUAL = 224
 """Rows, and columns, that images often have whose sizes the call decides."""
 BLOCK = 8
@@ -101,17 +102,23 @@ def ways_of(layers: Sequence[Layer], machine: Machine) -> Ways:
     than plain sums."""
     order = sorted(PAIRS)
     each = {m: [seconds(layer, machine, m) for layer in layers] for m in order}
-    sums = [_plain_seconds(layer, machine) for layer in layers]
-    times, plain, found = {m: _mean(each[m]) for m in order}, _mean(sums), list[int]()
+    sums, found = [_plain_seconds(layer, machine) for layer in layers], list[int]()
+    slack = SLACK if len(layers) > 1 else 0.0
+    shares = {m: [_share(t, other, slack) for t, other in zip(each[m], sums, strict=True)] for m in order}
     for m in order:  # from the least weights to the most
-        is_faster = times[m] <= GAIN * min([plain, *(times[k] for k in found)])
-        if is_faster and all(t <= LOSS * other for t, other in zip(each[m], sums, strict=True)):
+        is_faster = _mean(shares[m]) <= GAIN * min([1.0, *(_mean(shares[k]) for k in found)])
+        if is_faster and max(shares[m]) <= LOSS:
             found.insert(0, m)
-    return Ways(plain, times, found)
+    return Ways(_mean(sums), {m: _mean(each[m]) for m in order}, found)
 
 
-def _mean(times: Sequence[float]) -> float:
-    return prod(times) ** (1 / len(times))
+def _share(time: float, sums: float, slack: float) -> float:
+    """The share of the time of plain sums that a way takes; what is slower by no more than the slack is as fast."""
+    return min(time / sums, 1.0) if time - sums <= slack else time / sums
+
+
+def _mean(values: Sequence[float]) -> float:
+    return prod(values) ** (1 / len(values))
 
 
 def seconds(layer: Layer, machine: Machine, m: int) -> float:
