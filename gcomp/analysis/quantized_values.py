@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from xdsl.ir import OpResult, SSAValue
@@ -13,8 +13,9 @@ from gcomp import dims
 from gcomp.analysis.constants import stored_array
 from gcomp.dims import Size
 from gcomp.ir import stablehlo as hlo
+from gcomp.ir.attributes import sizes_of
 from gcomp.ir.program import Program
-from gcomp.ir.types import dtype_text
+from gcomp.ir.types import dtype_text, shape_of
 
 Array = np.ndarray[Any, Any]
 
@@ -38,9 +39,27 @@ def source_integer(value: SSAValue, element: str) -> SSAValue | None:
 
 
 def stored_integers(value: SSAValue, program: Program) -> Array | None:
-    """The integers of a constant or a weight."""
-    array = stored_array(value, program)
+    """The integers of a constant or a weight, or of some of it in another order."""
+    array = _moved(value, program)
     return None if array is None else array.astype(np.int64)
+
+
+def _moved(value: SSAValue, program: Program) -> Array | None:
+    """What is stored, seen through reshapes, transpositions and slices."""
+    if (array := stored_array(value, program)) is not None or not isinstance(value, OpResult):
+        return array
+    op = value.op
+    if not isinstance(op, hlo.ReshapeOp | hlo.TransposeOp | hlo.SliceOp):
+        return None
+    sizes = shape_of(value)
+    if not all(isinstance(n, int) for n in sizes) or (array := _moved(op.operand, program)) is None:
+        return None
+    if isinstance(op, hlo.TransposeOp):
+        return array.transpose(op.value("permutation"))
+    if isinstance(op, hlo.ReshapeOp):
+        return array.reshape(cast("tuple[int, ...]", sizes))
+    ends = zip(sizes_of(op.start_indices), sizes_of(op.limit_indices), op.value("strides"), strict=True)
+    return array[tuple([slice(*cast("tuple[int, int, int]", end)) for end in ends])]
 
 
 def known_integers(value: SSAValue, program: Program) -> Array | None:

@@ -26,10 +26,11 @@ print(json.dumps(loaded))
 """
 
 LIBRARIES = {
-    "annotated_doc", "google", "immutabledict", "ml_dtypes", "numpy", "onnx", "onnx_ir", "packaging", "shellingham",
-    "typer", "typing_extensions", "xdsl",
+    "annotated_doc", "cython_runtime", "google", "immutabledict", "ml_dtypes", "numpy", "onnx", "onnx_ir", "packaging",
+    "shellingham", "typer", "typing_extensions", "xdsl",
 }  # fmt: skip
-"""What compiling a file for a processor may load. Neither jax nor llvmlite: LLVM runs in processes of its own."""
+"""What compiling a file for a processor may load (`cython_runtime` is of NumPy's random numbers, with which errors are
+measured). Neither jax nor llvmlite: LLVM runs in processes of its own."""
 
 UNNEEDED = {
     "google.protobuf.json_format", "google.protobuf.text_format", "onnx.compose", "onnx.parser", "tarfile",

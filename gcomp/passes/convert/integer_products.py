@@ -37,6 +37,7 @@ from gcomp.exactness import Exactness
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
 from gcomp.ir.program import Program
+from gcomp.ir.stablehlo.reduction import scalar_region
 from gcomp.ir.types import dtype_text, element_of, rank_of, shape_of, with_element
 from gcomp.passes.base import Pass, PassContext
 from gcomp.passes.rewriting import Pattern, apply_rewrites
@@ -313,7 +314,8 @@ class IntegerConvolution(Pattern):
         point, _ = left.point(b)
         low, high = [0] * rank_of(x), [0] * rank_of(x)
         properties: dict[str, Any] = dict(op.properties)
-        if not left.is_plain(b.program):
+        plain = left.is_plain(b.program), right.is_plain(b.program)
+        if plain != (True, True):
             for axis, (before, after) in zip(d.input_spatial_dimensions, window["padding"], strict=True):
                 low[axis], high[axis] = before, after
             properties["padding"] = [(0, 0)] * len(window["padding"])
@@ -327,17 +329,54 @@ class IntegerConvolution(Pattern):
         if any((*low, *high)):
             x = b.pad(x, b.convert(point, left.kind), low, high)
         total = b.emit(hlo.ConvolutionOp, x, kernel, types=(op.result.type,), **properties)
-        if left.is_plain(b.program):
+        shape, feature, sums = shape_of(total), (d.output_feature_dimension,), right.sums(b, w, summed)
+        if not plain[1]:
+            own, axes = right.point(b)
+            count = b.dim(dims.product([shape_of(kernel)[i] for i in summed]), "i32")
+            sums = b.subtract(sums, b.multiply(b.broadcast(own, shape_of(sums), range(len(axes))),
+                                               b.broadcast(count, shape_of(sums), ())))  # fmt: skip
+            spread = b.broadcast(own, shape, feature[: len(axes)])
+            total = b.subtract(total, b.multiply(spread, _window_sums(op, b, x)))
+        if plain[0]:
             return [total]
-        correction = b.multiply(right.sums(b, w, summed), point)
-        return [b.subtract(total, b.broadcast(correction, shape_of(total), (d.output_feature_dimension,)))]
+        return [b.subtract(total, b.broadcast(b.multiply(sums, point), shape, feature))]
 
     def _fits(self, op: hlo.ConvolutionOp, program: Program, left: Centered, right: Centered) -> bool:
-        """Whether the 8-bit form can be had: it pads with the input's zero point, and takes a kernel without one."""
+        """Whether the 8-bit form can be had: it pads with the input's zero point, and takes a kernel without one, or in
+        `bytes` one whose zero point is a number, or one of each feature."""
         plain = op.value("batch_group_count") == 1 and not op.dilates_input
         if self.bytes and (op.value("feature_group_count") != 1 or not _is_weight(op.rhs, program)):
             return False
-        return plain and right.is_plain(program) and left.fits(program)
+        return plain and left.fits(program) and (right.is_plain(program) or (self.bytes and _is_of_features(op, right)))
+
+
+def _is_of_features(op: hlo.ConvolutionOp, right: Centered) -> bool:
+    """Whether the zero point of a kernel is a number, or one of each feature; its window is not turned."""
+    sizes = () if right.zero is None else shape_of(right.zero)
+    along = [axis for axis, size in zip(right.axes, sizes, strict=True) if size != 1] if sizes else []
+    is_turned = any(op.window()["window_reversal"])
+    return not is_turned and all(axis == op.dimensions.kernel_output_feature_dimension for axis in along)
+
+
+def _window_sums(op: hlo.ConvolutionOp, b: Builder, x: SSAValue) -> SSAValue:
+    """The sum of all that a window of an input without padding reads, in i32, one for each place of the result."""
+    d, window, rank = op.dimensions, op.window(), rank_of(x)
+    sums = b.reduce(hlo.AddOp, b.convert(x, "i32"), (d.input_feature_dimension,))
+    places = [i - (i > d.input_feature_dimension) for i in d.input_spatial_dimensions]
+    sizes, strides, dilations = [1] * (rank - 1), [1] * (rank - 1), [1] * (rank - 1)
+    for k, place in enumerate(places):
+        sizes[place] = cast(int, shape_of(op.rhs)[d.kernel_spatial_dimensions[k]])
+        strides[place], dilations[place] = window["window_strides"][k], window["rhs_dilation"][k]
+    if any(n != 1 for n in (*sizes, *strides)):
+        sums = b.emit(
+            hlo.ReduceWindowOp, sums, b.full((), 0, "i32"), regions=(scalar_region(hlo.AddOp, element_of(sums)),),
+            window_dimensions=sizes, window_strides=strides, window_dilations=dilations,
+        )  # fmt: skip
+    into = {d.input_batch_dimension: d.output_batch_dimension}
+    into |= dict(zip(d.input_spatial_dimensions, d.output_spatial_dimensions, strict=True))
+    axes = [into[axis] for axis in range(rank) if axis != d.input_feature_dimension]
+    sums = b.transpose(sums, sorted(range(rank - 1), key=lambda i: axes[i]))
+    return b.broadcast(sums, shape_of(op.result), sorted(axes))
 
 
 @dataclass(frozen=True)

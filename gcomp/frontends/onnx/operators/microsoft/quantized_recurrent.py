@@ -42,9 +42,9 @@ def dynamic_quantize_lstm(ctx: NodeContext) -> Results:
         scale, zero = dynamic_parameters(ctx, x)
         quantized = b.convert(dynamically_quantized(ctx, x, scale, zero), "i32")
         left = b.subtract(quantized, b.broadcast(b.convert(zero, "i32"), shape_of(x), ()))
-        right = b.subtract(b.convert(w, "i32"), b.convert(_spread(ctx, _SCALES[operand] + 1, index, w), "i32"))
+        right = b.subtract(b.convert(w, "i32"), _spread(ctx, _SCALES[operand] + 1, index, w, "i32"))
         total = b.dot(left, right, DotDimensions((), (), (rank_of(x) - 1,), (1,)))
-        column = b.reshape(b.slice_axis(_spread(ctx, _SCALES[operand], index, w), 1, 0, 1), shape_of(w)[:1])
+        column = b.reshape(b.slice_axis(_spread(ctx, _SCALES[operand], index, w, "f32"), 1, 0, 1), shape_of(w)[:1])
         factor = b.multiply(column, b.broadcast(scale, shape_of(column), ()))
         return b.multiply(b.convert(total, "f32"), b.broadcast(factor, shape_of(total), (rank_of(x) - 1,)))
 
@@ -63,10 +63,10 @@ def _heard(ctx: NodeContext, x: SSAValue) -> SSAValue:
     return b.select(running, x, ctx.b.scalar_like(x, 0))
 
 
-def _spread(ctx: NodeContext, operand: int, index: int, w: SSAValue) -> SSAValue:
-    """A direction's scale or zero point in the shape of its weights (4 * hidden, in)."""
+def _spread(ctx: NodeContext, operand: int, index: int, w: SSAValue, dtype: str) -> SSAValue:
+    """A direction's scale or zero point in the shape of its weights (4 * hidden, in), in a type."""
     b, x = ctx.b, ctx[operand]
-    part = b.slice_axis(ctx.restate(x, {0: ctx.shape(_W)[0]}), 0, index, index + 1)
+    part = b.convert(b.slice_axis(ctx.restate(x, {0: ctx.shape(_W)[0]}), 0, index, index + 1), dtype)
     if rank_of(part) == 1:
         return b.broadcast(b.reshape(part, ()), shape_of(w), ())
     return b.broadcast(b.reshape(ctx.restate(part, {1: shape_of(w)[0]}), shape_of(w)[:1]), shape_of(w), (0,))
