@@ -31,7 +31,8 @@ from gcomp.passes.registry import parse_pipeline
 from gcomp.runtime.model import Model
 from gcomp.sources import import_model
 from gcomp.targets.base import target_named
-from tests.support.mutate import Case, artifacts, models, native, run, texts
+from gcomp.testing.mutate import Case, models, run, texts
+from tests.support.mutate import artifacts, native
 from tests.unit import test_mutated_artifacts, test_mutated_models, test_mutated_text
 from tests.unit.runtime.cpu import test_artifact
 

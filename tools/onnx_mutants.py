@@ -19,7 +19,7 @@ import onnx
 import onnx.backend.test.loader as loader
 from onnx import TensorProto, numpy_helper
 
-from tests.support.mutate import nodes
+from gcomp.testing.mutate import nodes
 
 Array = np.ndarray[Any, Any]
 Input = Array | list[Array] | None

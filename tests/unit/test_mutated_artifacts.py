@@ -16,7 +16,8 @@ from gcomp.errors import ArtifactError
 from gcomp.ir.program import Program
 from gcomp.lowering.xla import lower
 from gcomp.runtime.model import Model
-from tests.support.mutate import artifacts, run
+from gcomp.testing.mutate import run
+from tests.support.mutate import artifacts
 from tests.support.mutate.artifacts import Mutant, Sample
 
 Array = np.ndarray[Any, Any]

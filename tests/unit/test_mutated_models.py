@@ -14,7 +14,7 @@ import pytest
 
 from gcomp.errors import VerificationError
 from gcomp.frontends.onnx import import_onnx
-from tests.support.mutate import models, run
+from gcomp.testing.mutate import models, run
 from tests.support.thinning import examples
 
 DIGITS = Path(__file__).parents[2] / "examples/digits/digits.onnx"

@@ -21,7 +21,7 @@ from onnx import parser
 
 pytest.importorskip("onnxruntime")
 
-from tests.support.mutate import nodes
+from gcomp.testing.mutate import nodes
 from tests.support.thinning import examples
 from tools import mutant_workers, onnx_judge, onnx_mutants
 from tools.onnx_judge import FAILED

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from gcomp.ir.program import Program
-from tests.support.mutate import run, texts
+from gcomp.testing.mutate import run, texts
 from tests.support.samples import samples as op_samples
 from tests.support.thinning import examples
 

@@ -67,17 +67,23 @@ class _Archive:
         """A member's data, which is stored as it is: nothing grows when it is read."""
         info = self._members.get(name)
         if info is None:
-            raise InvalidModelError(f"{self.path} has no part {name}", fix="write it again with torch.export.save")
+            raise self.invalid(f"it has no part {name}")
         if info.compress_type != zipfile.ZIP_STORED or info.file_size > (limit or self.path.stat().st_size):
-            raise InvalidModelError(f"the part {name} of {self.path} is compressed or too large")
+            raise self.invalid(f"its part {name} is compressed or too large")
         return bytearray(self._archive.read(info))
 
     def json_of(self, name: str) -> Json:
         """A member that holds a JSON object."""
         found = json.loads(self.bytes_of(name, _GRAPH_BYTES).decode("utf-8"))
         if not isinstance(found, dict):
-            raise InvalidModelError(f"the part {name} of {self.path} is not an object")
+            raise self.invalid(f"its part {name} is not an object")
         return cast(Json, found)
+
+    def invalid(self, why: str) -> InvalidModelError:
+        """The error for a file that is not what `torch.export.save` writes."""
+        return InvalidModelError(
+            f"{self.path} is not a valid exported program", why=why, fix="write it again with torch.export.save"
+        )
 
     def refuse(self, what: str, why: str) -> NoReturn:
         """Say that only code would tell."""
@@ -90,9 +96,7 @@ def _read(archive: _Archive) -> Any:
         archive.refuse("files of torch 2.7 and older", "their weights are pickled, and unpickling runs code")
     models = sorted(n for n in archive.names if re.fullmatch(r"models/[^/]+\.json", n))
     if len(models) != 1:
-        raise InvalidModelError(
-            f"{archive.path} holds {len(models)} exported programs", why="one is expected, as torch.export.save writes"
-        )
+        raise archive.invalid(f"it holds {len(models)} exported programs, and one is expected")
     name = models[0].removeprefix("models/").removesuffix(".json")
     serde, schema = import_module("torch._export.serde.serialize"), import_module("torch._export.serde.schema")
     document = _sanitize(archive, archive.json_of(models[0]))
@@ -132,7 +136,7 @@ def _tensor(archive: _Archive, serde: Any, name: str, meta: Json) -> Any:
     for size in sizes:
         count *= size
     if count > storage.numel() + _EXPANDED:
-        raise InvalidModelError(f"{name} of {archive.path} has {storage.numel()} elements, and {count} are wanted")
+        raise archive.invalid(f"its part {name} has {storage.numel()} elements, and {count} are wanted")
     return storage.as_strided(sizes, strides, int(meta["storage_offset"]["as_int"]))
 
 

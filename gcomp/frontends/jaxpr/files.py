@@ -37,7 +37,9 @@ def import_file(path: Path) -> Program:
     try:
         done = subprocess.run([sys.executable, "-c", _CHILD], input=data, capture_output=True, timeout=_SECONDS)
     except subprocess.TimeoutExpired:
-        raise InvalidModelError(f"reading {path} takes more than {_SECONDS} s") from None
+        raise InvalidModelError(
+            f"{path} is not a valid export of JAX", why=f"reading it takes more than {_SECONDS} s"
+        ) from None
     if done.returncode:
         raise InvalidModelError(
             f"{path} is not a valid export of JAX",

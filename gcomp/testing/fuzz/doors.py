@@ -25,6 +25,7 @@ _MODULES = {
     "onnx": ("frontend", "Onnx"),
     "jaxpr": ("frontend", "Jaxpr"),
     "torch": ("frontend", "Torch"),
+    "files": ("frontend", "Files"),
     "autodiff": ("autodiff", "Autodiff"),
     "padding": ("padding", "Padding"),
     "memory": ("memory", "Memory"),
@@ -54,7 +55,8 @@ OF_FOLDERS: Mapping[str, str] = {
         "relocations.py", "sizes.py", "threads.py",
     )},
     "frontends/onnx": "--what onnx",
-    "frontends/jaxpr": "--what jaxpr", "frontends/fx": "--what torch", "runtime": "--what runtime",
+    "frontends/jaxpr": "--what jaxpr", "frontends/fx": "--what torch", "frontends/fx/files.py": "--what files",
+    "runtime": "--what runtime",
     "runtime/cpu": "--what processor", "targets": "--what processor",
     "partitioning": "--what mesh", "passes/sharding": "--what mesh",
 }  # fmt: skip

@@ -8,6 +8,7 @@ torch's eager mode. What is wrong is blamed on an operator, or on a step of a fu
 from __future__ import annotations
 
 import json
+import traceback
 import warnings
 from functools import cached_property
 from pathlib import Path
@@ -16,10 +17,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gcomp.errors import GcompError, UnsupportedError, UsageError
+from gcomp.owners import is_own
 from gcomp.reference.interpreter import interpret
+from gcomp.testing.fuzz.broken import BrokenFiles
 from gcomp.testing.fuzz.coverage import Coverage, Found
 from gcomp.testing.fuzz.door import MAX_STEPS, Door, Prepared, Report, Undefined, Wrong
 from gcomp.testing.fuzz.imported import ORIGINS, Origin, Sample
+from gcomp.testing.mutate.harness import SECONDS, Hang, limited, problem_of, trace_of
 from gcomp.testing.oracles.near import apart
 
 Array = np.ndarray[Any, Any]
@@ -28,6 +32,8 @@ Array = np.ndarray[Any, Any]
 def judge(sample: Sample) -> Wrong | None:
     """What is wrong with what is imported, if anything. UnsupportedError where the frontend says that it does not take
     it."""
+    if sample.is_broken:
+        return judge_file(sample)
     try:
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -50,20 +56,48 @@ def judge(sample: Sample) -> Wrong | None:
     return None
 
 
+def judge_file(sample: Sample) -> Wrong | None:
+    """What is wrong with how a broken file is read, or refused, if anything."""
+    try:
+        with limited(SECONDS), warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            sample.load()
+    except GcompError as error:
+        problem = problem_of(error)
+        return None if problem is None else Wrong("crash", f"{sample.text}: {problem}", _place(error))
+    except Undefined:
+        raise
+    except (Exception, Hang) as error:  # whatever a reader makes of it
+        return Wrong("crash", f"{sample.text}: {trace_of(error)}", _place(error))
+    return None
+
+
+def _place(error: BaseException) -> str:
+    """What was raised first, and by which function of gcomp."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if is_own(f.filename)]
+    last = f" in {Path(frames[-1].filename).stem}.{frames[-1].name}" if frames else ""
+    return f"{type(error).__name__}{last}"
+
+
 class Frontend(Door):
     """Frontends, by turns."""
 
     name: ClassVar[str] = "frontend"
-    summary: ClassVar[str] = "ONNX, JAX and torch, imported and run by the reference, beside their own evaluation"
+    summary: ClassVar[str] = (
+        "ONNX, JAX and torch, imported and run by the reference, beside their own evaluation; broken files"
+    )
     components: ClassVar[str] = "operators and functions"
     looks: ClassVar[bool] = False
     varies: ClassVar[bool] = False
-    origins: ClassVar[tuple[str, ...]] = ("onnx",) * 6 + ("jaxpr", "torch")
+    origins: ClassVar[tuple[str, ...]] = ("onnx",) * 6 + ("jaxpr", "torch", "files", "files")
 
     @cached_property
     def known(self) -> dict[str, Origin]:
         """The origins by name, loaded when they are asked for."""
-        return {name: ORIGINS[name]() for name in dict.fromkeys(self.origins)}
+        made = {**ORIGINS, "files": BrokenFiles}
+        return {name: made[name]() for name in dict.fromkeys(self.origins)}
 
     def missing(self) -> str:
         reasons = [origin.missing() for origin in self.known.values()]
@@ -169,3 +203,11 @@ class Torch(Frontend):
     name: ClassVar[str] = "torch"
     summary: ClassVar[str] = "torch functions, exported and imported, beside eager mode"
     origins: ClassVar[tuple[str, ...]] = ("torch",)
+
+
+class Files(Frontend):
+    """Broken files alone."""
+
+    name: ClassVar[str] = "files"
+    summary: ClassVar[str] = "broken models, texts and saved programs: read, or refused with one whole error"
+    origins: ClassVar[tuple[str, ...]] = ("files",)

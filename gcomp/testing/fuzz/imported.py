@@ -60,6 +60,8 @@ class Sample:
     """Words of the reasons for which the frontend may refuse it: another refusal is wrong, and without any, each is."""
     names: tuple[str, ...] = ()
     """What its inputs are called, if that is known."""
+    is_broken: bool = False
+    """Whether it may be refused as a whole, and says nothing of results."""
 
 
 class Origin(ABC):
@@ -391,4 +393,4 @@ def _array(torch: Any, value: Any) -> Array:
 
 
 ORIGINS: Mapping[str, type[Origin]] = {"onnx": OnnxNodes, "jaxpr": JaxFunctions, "torch": TorchFunctions}
-"""Origins by name."""
+"""Origins by name. Broken files are another (`broken`)."""

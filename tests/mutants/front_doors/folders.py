@@ -75,9 +75,9 @@ FOLDERS = (
     Folder("lowering/triton", (*_what("tile", _TILE), *_what("printed")),
            leave_out=("aot.py", "cache.py", "package.py", "process.py", "worker.py", "timing.py", "tuning.py",
                       "hsaco.py")),  # reads AMD's code objects: what it says can be judged on such a device alone
-    Folder("frontends/onnx", _what("onnx"), leave_out=("backend.py",)),
+    Folder("frontends/onnx", (*_what("onnx"), *_what("files")), leave_out=("backend.py",)),
     Folder("frontends/jaxpr", _what("jaxpr")),
-    Folder("frontends/fx", _what("torch")),
+    Folder("frontends/fx", (*_what("torch"), *_what("files"))),
     Folder("runtime", _what("runtime"), _SIZES),
     Folder("runtime/cpu", _what("processor")),
     Folder("targets", _what("processor"), ("cpu.py",)),

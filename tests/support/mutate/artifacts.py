@@ -22,8 +22,8 @@ from typing import Any, NamedTuple, cast
 
 from gcomp.runtime import zipform
 from gcomp.runtime.artifact import MANIFEST, WEIGHTS
-from tests.support.mutate import texts
-from tests.support.mutate.harness import Case
+from gcomp.testing.mutate import texts
+from gcomp.testing.mutate.harness import Case
 
 Members = dict[str, bytes]
 Json = Any

@@ -17,9 +17,9 @@ import gcomp
 from gcomp.runtime.cpu.memory import Pages
 from gcomp.runtime.cpu.plan import from_text
 from gcomp.runtime.model import Model
+from gcomp.testing.mutate.harness import Case
 from tests.support.mutate import artifacts
 from tests.support.mutate.artifacts import UNSEALED, Mutant, Mutator, Sample, change_json, parts, seal
-from tests.support.mutate.harness import Case
 
 
 def change_plan_member(chance: Random, sample: Sample) -> bytes:

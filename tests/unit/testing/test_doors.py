@@ -225,7 +225,14 @@ def test_passes_that_make_another_program_have_their_door() -> None:
 
 def test_the_doors_have_all_a_planted_mistake() -> None:
     known: set[Any] = set(door_names()) - {"passes"}
-    assert known == set(PLANTED) | {"frontend", "onnx", "jaxpr", "torch", "mesh"}  # those have tests of their own
+    assert known == set(PLANTED) | {
+        "frontend",
+        "onnx",
+        "jaxpr",
+        "torch",
+        "files",
+        "mesh",
+    }  # those have tests of their own
 
 
 def test_a_wrong_importer_is_found_and_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -12,7 +12,8 @@ import gcomp
 from gcomp.dtypes import dtype_of
 from gcomp.errors import ArtifactError
 from gcomp.runtime.stateful import StatefulModel
-from tests.support.mutate import artifacts, run
+from gcomp.testing.mutate import run
+from tests.support.mutate import artifacts
 from tests.support.mutate.artifacts import Mutant, Sample
 from tests.unit.training.models import MLP, X, Y
 

@@ -20,7 +20,8 @@ from gcomp.runtime.artifact import open_artifact, write_artifact
 from gcomp.runtime.cpu.memory import Pages, address_of
 from gcomp.runtime.cpu.variants import VARIANTS, this_machine
 from gcomp.runtime.model import Model, manifest_of
-from tests.support.mutate import native, run
+from gcomp.testing.mutate import run
+from tests.support.mutate import native
 from tests.support.mutate.artifacts import Sample
 from tests.unit.runtime.cpu.models import (
     WEIGHT,

@@ -90,14 +90,14 @@ def run(cases: Iterable[Case[T]], use: Callable[[T], str]) -> Tally:
         outcome = "failure"
         before = _peak_mebibytes()
         try:
-            with _limited(SECONDS):
+            with limited(SECONDS):
                 outcome = use(case.value)
         except GcompError as error:
             outcome = type(error).__name__
-            if problem := _problem(error):
+            if problem := problem_of(error):
                 tally.failures.append(Failure(case.name, case.mutator, problem))
         except (Exception, Hang) as error:
-            tally.failures.append(Failure(case.name, case.mutator, _trace(error)))
+            tally.failures.append(Failure(case.name, case.mutator, trace_of(error)))
         grown = _peak_mebibytes() - before
         if grown > MEBIBYTES:
             tally.failures.append(Failure(case.name, case.mutator, f"it took {grown} MiB of memory"))
@@ -105,16 +105,16 @@ def run(cases: Iterable[Case[T]], use: Callable[[T], str]) -> Tally:
     return tally
 
 
-def _problem(error: GcompError) -> str | None:
-    """What is wrong with an error, as an answer to a hostile input."""
+def problem_of(error: GcompError) -> str | None:
+    """What is wrong with an error, as an answer to a hostile input; None if nothing is."""
     if isinstance(error, InternalError):
-        return _trace(error)
+        return trace_of(error)
     if not (error.what and (error.where or error.why)):
         return f"{type(error).__name__} says neither where nor why: {error}"
     return None
 
 
-def _trace(error: BaseException) -> str:
+def trace_of(error: BaseException) -> str:
     """The error, and where what caused it was raised."""
     cause = error
     while cause.__cause__ is not None:
@@ -124,7 +124,7 @@ def _trace(error: BaseException) -> str:
 
 
 @contextlib.contextmanager
-def _limited(seconds: float) -> Generator[None]:
+def limited(seconds: float) -> Generator[None]:
     """Raise Hang in the block when it takes longer, where the system has timers and this is the main thread."""
     if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
         yield

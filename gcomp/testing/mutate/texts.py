@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from random import Random
 
-from tests.support.mutate.harness import Case
+from gcomp.testing.mutate.harness import Case
 
 _TOKEN = re.compile(
     r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|[%@#!^][\w$.\-:]*|0x[0-9A-Fa-f]+|\d+(?:\.\d*)?(?:[eE][+-]?\d+)?'

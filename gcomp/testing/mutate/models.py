@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from random import Random
 from typing import Any
 
-from tests.support.mutate.harness import Case
+from gcomp.testing.mutate.harness import Case
 
 Message = Any
 """A protobuf message: `onnx.ModelProto`, or any message inside of one."""
