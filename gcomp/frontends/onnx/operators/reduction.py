@@ -14,6 +14,7 @@ from gcomp.frontends.onnx.engine.data_dependent_axes import data_dependent_axis,
 from gcomp.frontends.onnx.engine.registry import Results, add, imports
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder, highest, lowest
+from gcomp.ir.looping import running
 from gcomp.ir.op import GraphOp
 from gcomp.ir.types import dtype_text, element_of, shape_of, tensor
 
@@ -166,35 +167,16 @@ def cumulative(ctx: NodeContext) -> Results:
 def scan(
     b: Builder, op: type[GraphOp], x: SSAValue, axis: int, *, exclusive: bool = False, backward: bool = False
 ) -> SSAValue:
-    """The running sum (product) along an axis: by doubling for a static size, a masked reduction for a symbolic one."""
-    size = shape_of(x)[axis]
-    if not isinstance(size, int):
-        return _scan_with_mask(b, op, x, axis, exclusive, backward)
+    """The running sum (product) along an axis."""
     unit = b.scalar_like(x, 0 if op is hlo.AddOp else 1)
-    if exclusive and size:
-        x = _shift(b, x, unit, axis, 1, backward)
-    step = 1
-    while step < size:
-        x = b.binary(op, x, _shift(b, x, unit, axis, step, backward))
-        step *= 2
-    return x
+    if exclusive and shape_of(x)[axis] != 0:
+        x = _shift(b, x, unit, axis, backward)
+    return running(b, x, axis, lambda left, right: b.binary(op, left, right), unit, reverse=backward)
 
 
-def _shift(b: Builder, x: SSAValue, unit: SSAValue, axis: int, step: int, backward: bool) -> SSAValue:
-    """`x` moved by `step` along the axis, units moving in."""
+def _shift(b: Builder, x: SSAValue, unit: SSAValue, axis: int, backward: bool) -> SSAValue:
+    """`x` moved by one along the axis, a unit moving in."""
     low: list[Size] = [0] * len(shape_of(x))
     high = list(low)
-    low[axis], high[axis] = (-step, step) if backward else (step, -step)
+    low[axis], high[axis] = (-1, 1) if backward else (1, -1)
     return b.pad(x, unit, low, high)
-
-
-def _scan_with_mask(b: Builder, op: type[GraphOp], x: SSAValue, axis: int, exclusive: bool, backward: bool) -> SSAValue:
-    shape = shape_of(x)
-    size, rank = shape[axis], len(shape)
-    spread = (*shape[:axis], size, *shape[axis:])
-    wide = b.broadcast(x, spread, [i if i < axis else i + 1 for i in range(rank)])
-    target, source = b.iota((size, size), 0), b.iota((size, size), 1)
-    direction = ("GT" if exclusive else "GE") if backward else ("LT" if exclusive else "LE")
-    seen = b.broadcast(b.compare(source, target, direction), spread, (axis, axis + 1))
-    unit = b.scalar_like(x, 0 if op is hlo.AddOp else 1)
-    return b.reduce(op, b.select(seen, wide, unit), [axis + 1])
