@@ -1,4 +1,5 @@
-"""Writes docs/guides/pictures: the views of the page of `gcomp report`, as a browser draws them.
+"""Writes docs/guides/pictures: the views of the page of `gcomp report`, and the page of a plan for several devices, as
+a browser draws them.
 
     python -m tools.pictures [FOLDER]
 
@@ -15,16 +16,23 @@ from pathlib import Path
 
 from PIL import Image
 
+from benchmarks.sharding import SMALL, opened
 from gcomp.corpus.store import corpus
+from gcomp.partitioning.search.by_hand import BY_HAND
+from gcomp.partitioning.search.devices import mesh_named
+from gcomp.partitioning.search.planning import plan_of
 from gcomp.passes.registry import parse_pipeline, pipeline_text
 from gcomp.report.building import Report, report_of
 from gcomp.report.comparing import compare
+from gcomp.report.page import view_page
+from gcomp.report.sharding import sharding_view
 from gcomp.targets.base import target_named
 from gcomp.trying.models import Model
 from tests.unit.report.browser import Opened, browser
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "guides" / "pictures"
 MODEL = "onnx/bert"
+CUT = "torch/encoder"
 WITHOUT = "fold-constants"
 """The comparison is with the pipeline without this pass."""
 COLORS = 128
@@ -71,6 +79,15 @@ def reports() -> tuple[Report, Report]:
     return whole, compare(other, report_of(program.clone(), title=MODEL, target="cpu"))
 
 
+def cut() -> str:
+    """The page of a plan for eight small devices, as `gcomp explain --mesh data=2,model=4 --graph` writes it."""
+    (member,) = corpus([CUT]).members
+    program, mesh = opened(member), mesh_named("data=2,model=4")
+    plan = plan_of(program, mesh, SMALL)
+    view = sharding_view(plan, {name: plan_of(program, mesh, SMALL, kind=kind) for name, kind in BY_HAND.items()})
+    return view_page(f"{CUT} on data=2,model=4", view, "kernel_graph.js")
+
+
 def save(page: Opened, path: Path) -> None:
     """Write what is seen as a small PNG."""
     page.page.wait_for_timeout(300)
@@ -95,6 +112,8 @@ def main(folder: Path) -> None:
         page = Opened(chromium, file, dark=True)
         page.go("graph", "kernels")
         save(page, folder / "dark.png")
+        file.write_text(cut(), "utf-8")
+        save(Opened(chromium, file, is_report=False), folder / "sharding.png")
 
 
 if __name__ == "__main__":

@@ -95,7 +95,9 @@ def explain_command(model: Path, options: ExplainOptions) -> None:
         program = import_model(model, **options.source.keywords())
         PassManager(parse_pipeline(TO_SHARDING if options.pipeline is None else options.pipeline)).run(program)
         memory = None if options.budget is None else bytes_in(options.budget)
-        explain_sharding(model, program, options.mesh, options.devices, memory, options.json)
+        explain_sharding(
+            model, program, options.mesh, options.devices, memory, as_json=options.json, page=options.graph
+        )
         return
     machine = options.model
     program = import_model(model, **options.source.keywords())
@@ -369,6 +371,12 @@ class _Block:
 
 
 _Measure = Annotated[bool, typer.Option("--measure", help="run the model, too, and show what each kernel took")]
+_Graph = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE.html", help="write a page that shows the kernels as a graph; with --mesh, how the model is cut"
+    ),
+]
 _Budget = Annotated[
     str | None,
     typer.Option(metavar="BYTES", help="run kernels again where that keeps memory within a budget, as in 2GiB"),
@@ -402,9 +410,7 @@ def explain(
     memory: Annotated[
         Path | None, typer.Option(metavar="FILE.html", help="plan the memory, and write a page that shows the plan")
     ] = None,
-    graph: Annotated[
-        Path | None, typer.Option(metavar="FILE.html", help="write a page that shows the kernels as a graph")
-    ] = None,
+    graph: _Graph = None,
     memory_budget: _Budget = None,
     mesh: _Mesh = None,
     devices: _Devices = "cpu",
@@ -427,7 +433,7 @@ def explain(
 
       gcomp explain model.onnx --dim batch=1..64 --memory-budget 512MiB
 
-      gcomp explain model.onnx --dim batch=16 --mesh data=2,model=4 --devices h100
+      gcomp explain model.onnx --dim batch=16 --mesh data=2,model=4 --devices h100 --graph cut.html
 
     Bytes, flops and times are the cost model's: a roofline of the target's machine, at the largest sizes of ranges.
     """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import pairwise
@@ -33,22 +33,31 @@ class Box:
     returned: bool = False
 
 
-def graph_view(boxes: Sequence[Box], edges: Mapping[tuple[int, int], str], summary: str) -> View:
-    """Boxes in an order in which every edge leads forward, drawn; each edge with what is said of it."""
-    kinds = [kind for kind in KINDS if any(box.kind == kind for box in boxes)]
+def graph_view(
+    boxes: Sequence[Box],
+    edges: Mapping[tuple[int, int], str],
+    summary: str,
+    known: Sequence[str] = KINDS,
+    marked: Collection[tuple[int, int]] = (),
+) -> View:
+    """Boxes in an order in which every edge leads forward, drawn; each edge with what is said of it, some marked."""
+    kinds = [kind for kind in known if any(box.kind == kind for box in boxes)]
     keys = "".join(f'<span class="key k-{kind}">{kind}</span>' for kind in kinds)
     bar = f'<div id="bar"><input id="find" placeholder="label, kind or place"> {keys}</div>'
-    return View(summary, f"{bar}{_svg(boxes, edges)}")
+    return View(summary, f"{bar}{_svg(boxes, edges, marked)}")
 
 
-def _svg(boxes: Sequence[Box], edges: Mapping[tuple[int, int], str]) -> str:
+def _svg(boxes: Sequence[Box], edges: Mapping[tuple[int, int], str], marked: Collection[tuple[int, int]]) -> str:
     drawing = draw(len(boxes), list(edges))
     size = f'width="{drawing.width:.0f}" height="{drawing.height:.0f}"'
     parts = [f'<svg class="graph" {size} xmlns="http://www.w3.org/2000/svg">']
     for (a, b), told in edges.items():
         (x, y), (u, v), half = drawing.places[a], drawing.places[b], BOX[1] / 2
         points = [(x, y + half), *drawing.bends[a, b], (u, v - half)]
-        parts.append(f'<path data-from="k{a}" data-to="k{b}" d="{_curve(points)}"><title>{escape(told)}</title></path>')
+        mark = ' class="marked"' if (a, b) in marked else ""
+        parts.append(
+            f'<path data-from="k{a}" data-to="k{b}"{mark} d="{_curve(points)}"><title>{escape(told)}</title></path>'
+        )
     longest = max((box.share for box in boxes), default=0.0) or 1.0
     parts += [_box(n, box, *drawing.places[n], box.share / longest) for n, box in enumerate(boxes)]
     return "\n".join([*parts, "</svg>"])

@@ -47,6 +47,15 @@ def test_one_row_cuts_weights_and_says_what_is_sent(model: Path) -> None:
     assert found["seconds"] == pytest.approx(found["computing"] + found["communicating"])
 
 
+def test_a_page_shows_the_plan(model: Path, tmp_path: Path) -> None:
+    page = tmp_path / "plan.html"
+    command = ["explain", str(model), "--mesh", "model=4", "--dim", "batch=1", "--graph", str(page)]
+    found = RUNNER.invoke(app, command)
+    assert found.exit_code == 0 and "XLA is predicted to take" in found.output
+    text = page.read_text("utf-8")
+    assert "mlp.mlir on model=4 of cpu" in text and "2 KiB along model" in text and "fully sharded" in text
+
+
 def test_what_has_no_number_is_told(model: Path) -> None:
     found = RUNNER.invoke(app, ["explain", str(model), "--mesh", "data=2"])
     assert "--dim batch=N" in found.output

@@ -40,7 +40,7 @@ def browser() -> Generator[Any]:
 class Opened:
     """A page that is open, and what its console said."""
 
-    def __init__(self, chromium: Any, file: Path, *, dark: bool = False) -> None:
+    def __init__(self, chromium: Any, file: Path, *, dark: bool = False, is_report: bool = True) -> None:
         scheme = "dark" if dark else "light"
         self.page = chromium.new_page(viewport={"width": 1400, "height": 900}, color_scheme=scheme)
         self.page.set_default_timeout(10_000)
@@ -50,7 +50,8 @@ class Opened:
         self.page.on("pageerror", lambda error: self.said.append(f"error: {error}"))
         self.page.on("request", lambda request: self.requests.append(request.url))
         self.page.goto(file.as_uri())
-        self.page.wait_for_selector("body[data-ready]")
+        if is_report:
+            self.page.wait_for_selector("body[data-ready]")
 
     def go(self, *parts: object) -> None:
         """Open a view by its address."""
