@@ -5,12 +5,18 @@ from __future__ import annotations
 import pytest
 
 import gcomp
+from benchmarks.sharding import SMALL
 from gcomp.ir.program import Program
 from gcomp.partitioning.memory import predicted_memory
 from gcomp.partitioning.memory.graph import LINE
+from gcomp.partitioning.search.by_hand import BY_HAND
+from gcomp.partitioning.search.devices import mesh_named
+from gcomp.partitioning.search.planning import plan_of
 from gcomp.passes.base import PassContext
 from gcomp.passes.sharding.partition import Partition
+from gcomp.passes.sharding.shard import apply
 from tests.support.devices import on_devices
+from tests.unit.partitioning.models import transformer
 
 HALF, WHOLE = 64 * 32 * 4, 64 * 64 * 4
 ROWS = '{sdy.sharding = #sdy.sharding<@mesh, [{"a"}, {}]>}'
@@ -106,7 +112,11 @@ def partitioned(text: str) -> Program:
 
 def figure(text: str) -> int:
     """XLA's, of each device."""
-    model = gcomp.compile(partitioned(text), target="xla:cpu", pipeline="")
+    return figure_of(partitioned(text))
+
+
+def figure_of(program: Program) -> int:
+    model = gcomp.compile(program, target="xla:cpu", pipeline="")
     memory = model._executor.memory({})  # pyright: ignore
     return memory["arguments"] + memory["outputs"] + memory["temporaries"] - memory["shared"]
 
@@ -115,6 +125,21 @@ def figure(text: str) -> int:
 def test_what_is_predicted(name: str) -> None:
     text, expected = PREDICTED[name]
     assert predicted_memory(partitioned(text)) == expected
+
+
+def plan_beside_figure(mesh: str, kind: str, batch: int) -> tuple[int, int]:
+    """What is predicted for a plan of a transformer's gradients, and XLA's figure."""
+    program = transformer(3, batch=batch, gradients=True)
+    apply(plan_of(program, mesh_named(mesh), SMALL, kind=BY_HAND.get(kind)))
+    Partition().run(program, PassContext())
+    return predicted_memory(program), figure_of(program)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["the search", "Megatron", "fully sharded"])
+def test_plans_of_a_transformer_are_near_the_figure(kind: str) -> None:
+    predicted, figure = on_devices(plan_beside_figure, "data=2,model=4", kind, 8)
+    assert predicted == pytest.approx(figure, rel=0.1)
 
 
 @pytest.mark.slow
