@@ -19,6 +19,7 @@ import onnx
 import onnx.backend.test.loader as loader
 from onnx import TensorProto, numpy_helper
 
+from gcomp.testing.foreign.onnx_constants import fix_inputs, raw
 from gcomp.testing.mutate import nodes
 
 Array = np.ndarray[Any, Any]
@@ -109,32 +110,12 @@ def made(chance: Random) -> Mutant:
     # The newest that ONNX Runtime reads; what IR versions add is not what is tried here.
     model.ir_version = min(model.ir_version, IR_VERSION)
     raw(model)
-    _fix_inputs(chance, model, sample.inputs)
+    fix_inputs(chance, model, sample.inputs)
     if chance.random() < 0.85:
         for value in model.graph.output:
             value.ClearField("type")
     changed, names = nodes.mutate(chance, model, pool)
     return Mutant(sample.name, names, changed, _inputs(chance, changed, sample.inputs))
-
-
-def raw(model: onnx.ModelProto) -> None:
-    """Keep all constants as raw bytes, which the mutators know."""
-    tensors = [*model.graph.initializer, *(a.t for n in model.graph.node for a in n.attribute if a.HasField("t"))]
-    for tensor in tensors:
-        if tensor.data_type != TensorProto.STRING and not tensor.HasField("raw_data"):
-            tensor.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(tensor), tensor.name))
-
-
-def _fix_inputs(chance: Random, model: onnx.ModelProto, inputs: Mapping[str, Input]) -> None:
-    """Make constants of inputs that hold axes, shapes and the like: gcomp must know them when it compiles."""
-    values = list(model.graph.input)
-    for value in values[1:]:
-        array = inputs.get(value.name)
-        if not isinstance(array, np.ndarray) or array.size > 64 or chance.random() < 0.15:
-            continue
-        if array.dtype.kind in "iub" or (array.ndim == 0 and chance.random() < 0.5):
-            model.graph.initializer.append(numpy_helper.from_array(array, value.name))
-            model.graph.input.remove(value)
 
 
 def _inputs(chance: Random, model: onnx.ModelProto, given: Mapping[str, Input]) -> dict[str, Input] | None:

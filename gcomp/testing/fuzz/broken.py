@@ -20,7 +20,7 @@ from gcomp.errors import VerificationError
 from gcomp.ir.program import Program
 from gcomp.sources import import_model
 from gcomp.testing.fuzz.door import Undefined
-from gcomp.testing.fuzz.imported import Origin, Sample, is_installed
+from gcomp.testing.fuzz.imported import Origin, Sample, is_installed, suite
 from gcomp.testing.generate.program import seeded_program
 from gcomp.testing.mutate import models, nodes, texts
 
@@ -42,7 +42,7 @@ class BrokenFiles(Origin):
 
     def topic(self, number: int) -> str:
         kind = _KINDS[number % len(_KINDS)][0]
-        return f"{kind} {_model(number).operator}" if "ONNX" in kind else kind
+        return f"{kind} {_model(number).operator}" if kind in ("ONNX node", "ONNX file") else kind
 
 
 Made = tuple[tuple[str, ...], Callable[[], Program]]
@@ -70,6 +70,24 @@ def _node(chance: Random, number: int) -> Made:
     return (model.operator, names), partial(
         _import_onnx, changed.SerializeToString() if chance.random() < 0.5 else changed
     )
+
+
+@cache
+def _pool_of_suite() -> nodes.Pool:
+    return nodes.Pool.of(case.model for case in suite())
+
+
+def _case(chance: Random, number: int) -> Made:
+    """A node case of ONNX's suite, where inputs that hold axes and the like are constants; it mostly stays a model."""
+    from gcomp.testing.foreign.onnx_constants import fix_inputs, raw
+
+    case = suite()[number % len(suite())]
+    model: Any = type(case.model)()
+    model.CopyFrom(case.model)
+    raw(model)
+    fix_inputs(chance, model, dict(zip((v.name for v in model.graph.input), case.data_sets[0][0], strict=False)))
+    changed, names = nodes.mutate(chance, model, _pool_of_suite())
+    return (case.name, *names.split("+")), partial(_import_onnx, changed)
 
 
 def _protobuf(chance: Random, number: int) -> Made:
@@ -195,10 +213,10 @@ def _keys(box: Any) -> Sequence[Any]:
     return [*box] if isinstance(box, dict) else range(len(box))  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
 
 
-_NODE, _FILE, _IR, _SAVED = (
-    ("ONNX node", _node), ("ONNX file", _protobuf), ("IR text", _text), ("torch file", _torch)
+_MODELS: Sequence[tuple[str, Callable[[Random, int], Made]]] = (
+    ("ONNX node", _node), ("ONNX case", _case), ("ONNX file", _protobuf), ("ONNX case", _case), ("IR text", _text),
 )  # fmt: skip
-_KINDS: Sequence[tuple[str, Callable[[Random, int], Made]]] = (*(_NODE, _FILE, _NODE, _FILE, _IR) * 3, _SAVED)
+_KINDS = (*_MODELS, *_MODELS, *_MODELS, ("torch file", _torch))
 """What is broken, by turns."""
 
 __all__ = ["BrokenFiles"]

@@ -170,7 +170,7 @@ def _run(model: Any, inputs: Mapping[str, Array]) -> list[Array] | None:
 
 
 @cache
-def _suite() -> list[Any]:
+def suite() -> list[Any]:
     """The node cases of ONNX's suite whose inputs and outputs are tensors, and not random."""
     from onnx.backend.test import loader
 
@@ -184,7 +184,7 @@ def _suite() -> list[Any]:
 
 @cache
 def _suite_topics() -> list[str]:
-    return [" ".join(sorted(_operators(case.model))) for case in _suite()]
+    return [" ".join(sorted(_operators(case.model))) for case in suite()]
 
 
 def _operators(model: Any) -> frozenset[str]:
@@ -192,8 +192,7 @@ def _operators(model: Any) -> frozenset[str]:
 
 
 def _case(number: int) -> Sample:
-    suite = _suite()
-    case = suite[number % len(suite)]
+    case = suite()[number % len(suite())]
     inputs, expected = cast("tuple[list[Any], list[Any]]", case.data_sets[0])
     if not all(_is_numbers(x) for x in (*inputs, *expected)):
         raise Undefined("it is not of tensors of numbers")

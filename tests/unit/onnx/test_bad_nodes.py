@@ -64,11 +64,12 @@ IMPOSSIBLE = {
     "a negative bound of the scores": "y = Attention<softcap=-1.0>(image, image, image)",
     "ranks that differ": "y = Attention<q_num_heads=1, kv_num_heads=1>(image, image3, image3)",
     "a flattening from past the last dim": "y = Softmax(vector)",
+    "a first state without its direction": 'y = GRU<hidden_size=4>(image3, gates, recurrence, "", "", vector)',
 }
 
 INPUTS = """float[3, 4] x, float[4] vector, float[4, 4] square, float[1, 4, 3, 3] image, float[1, 4, 1, 3] patch,
     float[1, 3, 3] image3, float[4, 1, 2, 2] kernel, int64[1, 4, 1, 1] places, bool[3, 9] wide,
-    bool[2, 3] tall"""
+    bool[2, 3] tall, float[1, 12, 3] gates, float[1, 12, 4] recurrence"""
 CONSTANTS = """int64[4] far = {0, 1, 2, 7}, int64[1] before = {-9}, int64[1, 2] corner = {5, 0}, float[1] one = {1},
     float[1, 2] row = {1, 1}, int64[2, 2] pairs = {0, 1, 1, 2}, int64 five = {5}, int64[2] two = {2, 2},
     int64[0] none = {}, int64[1, 1] matrix = {1}, float[2] ends = {0, 1}, int64 one_step = {1}, int64[1] three = {3},

@@ -298,6 +298,8 @@ class NodeContext:
     def restate(self, x: SSAValue, sizes: Mapping[int, Size]) -> SSAValue:
         """`x` with some dims written as other sizes, which they must equal: now, or by a constraint at every call."""
         shape = list(shape_of(x))
+        if (last := max(sizes, default=-1)) >= len(shape):
+            self.invalid(f"a tensor has rank {len(shape)}", f"at least {last + 1} is expected to fit the other inputs")
         for axis, size in sizes.items():
             if shape[axis] == size:
                 continue
