@@ -100,8 +100,9 @@ class Reduction:
         chains = self.settings.get("chains", 0)
         chunk = chunk if looped else _whole(longest, chains)
         rows = self.settings.get("rows", self._rows_at_a_time(chunk))
-        if isinstance(self.rows, int):
-            rows = min(rows, power_of_two(self.rows))
+        beside = self._beside()
+        if isinstance(beside, int):
+            rows = min(rows, power_of_two(beside))
         self.block = rows
         place = self.b.add(
             self.b.multiply(self.b.program_id(0), self.b.position(rows)), self.b.iota(rows, 1 - self.axis, 2)
@@ -118,6 +119,13 @@ class Reduction:
                 self.frame.bind(found.coordinate, self.b.iota(block, self.axis, 2), partial=partial)
             self.columns[extent] = found
 
+    def _beside(self) -> Size:
+        """Rows that lie beside each other, as far as that is known: all, or those of one image, as it were."""
+        shape = shape_of(self.reduces[0].results[0])
+        if isinstance(self.rows, int) or self.axis == 1 or not shape or shape[-1] == 1:
+            return self.rows
+        return shape[-1]
+
     def _line(self, block: int) -> Size:
         """Rows that are numbered on their own: those that lie beside each other, where blocks of all do not end with
         them. Else what a block reads would lie apart."""
@@ -127,7 +135,7 @@ class Reduction:
         if len(lines) != 1 or len({shape_of(op.results[0]) for op in self.reduces}) != 1:
             return self.rows
         (line,) = lines.pop() or (self.rows,)
-        if not isinstance(line, int) or not isinstance(self.rows, int) or line <= block or line % block == 0:
+        if not isinstance(line, int) or line <= block or line % block == 0:
             return self.rows
         return line
 

@@ -262,3 +262,25 @@ def test_padding_that_is_nothing_by_its_bounds_alone_has_no_kernel() -> None:
     random = np.random.default_rng(0)
     inputs = [random.standard_normal(s).astype(np.float32) for s in ((2, 5, 40), (1, 40, 32))]
     assert check_kernel(program, "matmul", inputs, settings) == []
+
+
+SUMMED = """func.func @main(%x: tensor<?x?xCxf32, ["n", "h", "C"]>) -> tensor<?xCxf32, ["n", "C"]> {
+      %z = stablehlo.constant dense<0.0> : tensor<f32>
+      %s = stablehlo.reduce(%x init: %z) applies stablehlo.add across dimensions = [1]
+        : (tensor<?x?xCxf32, ["n", "h", "C"]>, tensor<f32>) -> tensor<?xCxf32, ["n", "C"]>
+      return %s : tensor<?xCxf32, ["n", "C"]>
+    }"""
+
+
+@pytest.mark.parametrize("channels", [100, 32, 6])
+@pytest.mark.parametrize("sizes", [(1, 1), (1, 7), (3, 4), (2, 9)])
+def test_sums_of_any_number_of_images_divide_no_lane(sizes: tuple[int, int], channels: int) -> None:
+    program = Program.parse(SUMMED.replace("C", str(channels)))
+    (launch,) = (op for op in as_kernel(program, "reduction").ops() if isinstance(op, LaunchOp))
+    settings = settings_for(launch, program.ranges, 512)
+    (step,) = schedule(launch, "kernel", program.ranges, settings).steps
+    for op in step.kernel.walk():
+        if isinstance(op, tile.ElementwiseOp) and op.function.data in DIVISIONS and channels == 100:
+            assert op.results[0].type.get_shape() == ()
+    x = np.random.default_rng(0).standard_normal((*sizes, channels)).astype(np.float32)
+    assert check_kernel(program, "reduction", [x], settings) == []
