@@ -59,7 +59,10 @@ class Fusion:
     def reads(self, kernel: Node) -> dict[Value, bool]:
         """What a kernel reads from memory, in order, and whether it may write over it."""
         found: dict[Value, bool] = {}
-        self._read(kernel, kernel.pointwise or bool(kernel.order) or kernel.rewrites, "", found)
+        is_in_place = kernel.pointwise or bool(kernel.order) or kernel.rewrites
+        # What is read under another shape alone is computed so.
+        is_viewed = all(user.form is Form.VIEW for value in kernel.results for user in value.users)
+        self._read(kernel, is_in_place and not (is_viewed and any(v.users for v in kernel.results)), "", found)
         return found
 
     def _read(self, node: Node, in_place: bool, order: str, found: dict[Value, bool]) -> None:

@@ -74,8 +74,8 @@ class Node:
     """A copy from that order into the plain one."""
     blocks: Sequence[tuple[Block, bool]] = ()
     """What it runs inside, and whether that gives the next values of its arguments, in their places."""
-    extra: int = 0
-    """Bytes that it takes besides."""
+    table: int = 0
+    """Bytes of the table of its results, which nothing else uses."""
 
     def __post_init__(self) -> None:
         for value in self.results:
@@ -121,9 +121,13 @@ class Graph:
         self.nodes.append(node)
         return node.results
 
-    def alone(self, reads: Sequence[Value], results: Sequence[Value], extra: int = 0) -> Sequence[Value]:
+    def alone(self, reads: Sequence[Value], results: Sequence[Value], table: int = 0) -> Sequence[Value]:
         """The results of what XLA runs by itself."""
-        return self.add(Node(Form.ALONE, reads, results, extra=extra))
+        return self.add(Node(Form.ALONE, reads, results, table=table))
+
+    def viewed(self, value: Value) -> Value:
+        """A value under another shape."""
+        return self.add(Node(Form.VIEW, [value], [Value(value.bytes, value.type)]))[0]
 
     def copied(self, value: Value, order: str = "other", *, back: bool = False) -> Value:
         """A value in another order of elements; `back` from that order."""
@@ -154,8 +158,8 @@ def _plain(op: Operation, reads: list[Value], results: list[Value]) -> Node:
     if isinstance(op, _BRANCHING):
         loops = isinstance(op, hlo.WhileOp)
         blocks = [(b, loops and region is op.regions[-1]) for region in op.regions for b in region.blocks]
-        return Node(Form.ALONE, reads, results, blocks=blocks, extra=POINTER * len(reads) if loops else table)
-    return Node(Form.ALONE, reads, results, extra=table)
+        return Node(Form.ALONE, reads, results, blocks=blocks, table=POINTER * len(reads) if loops else table)
+    return Node(Form.ALONE, reads, results, table=table)
 
 
 def _inverts(op: Operation) -> bool:

@@ -1,8 +1,9 @@
 """When results are in memory, and where: XLA's order of kernels and its assignment of buffers on processors.
 
 What a program returns has a place of its own, which others use before, one after another. All others lie in one piece
-of memory: the largest are put there first, each in the tightest gap between those that are there at the same time. What
-a kernel computes element by element may be written over what it reads, where nothing reads that later.
+of memory, each in the tightest gap between those that are there at the same time. What a kernel computes element by
+element may be written over what it reads, where nothing reads that later. Tables of several results have places of
+their own.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from gcomp.ir import sdy
 from gcomp.ir.program import Program
 from gcomp.ir.types import dtype_text, is_tensor
 from gcomp.partitioning.memory.fusion import Fusion
-from gcomp.partitioning.memory.graph import LINE, POINTER, Graph, Node, Value, origin
+from gcomp.partitioning.memory.graph import LINE, POINTER, Graph, Node, Value, origin, readers
 from gcomp.partitioning.memory.rows import ROWS
 
 
@@ -61,7 +62,7 @@ class _Temporaries:
         self.end = len(self.order)
         self.buffers: dict[Value, Buffer] = {}
         self.others: list[Buffer] = []
-        """What kernels take besides."""
+        """What blocks take that kernels run."""
         self._list()
         self._write_over()
 
@@ -72,15 +73,15 @@ class _Temporaries:
             for value in self.reads[kernel]:
                 if value in self.buffers:
                     self.buffers[value].end = k
-            inside = max((_inside(self.graph, kernel, k) for k in range(len(kernel.blocks))), default=0)
-            if extra := (_lines(inside) if inside else 0) + (_lines(kernel.extra) if kernel.extra else 0):
-                self.others.append(Buffer(extra, k, k))
+            if inside := max((_inside(self.graph, kernel, n) for n in range(len(kernel.blocks))), default=0):
+                self.others.append(Buffer(inside, k, k))
 
     def _write_over(self) -> None:
         for k, kernel in enumerate(self.order):
             if any(carries for _, carries in kernel.blocks):
                 sources = [origin(v) for v in kernel.reads]
-                pairs = [(v, r) for v, r in zip(sources, kernel.results, strict=False) if sources.count(v) == 1]
+                # What others read, too, is copied.
+                pairs = [(v, r) for v, r in zip(sources, kernel.results, strict=False) if [*readers(v)] == [kernel]]
             else:
                 pairs = [(v, r) for r in kernel.results for v, in_place in self.reads[kernel].items() if in_place]
                 pairs = pairs if len(kernel.results) == 1 else []
@@ -106,7 +107,8 @@ class _Temporaries:
             else:
                 slot.append(buffer)
                 slots[buffer] = slot
-        return _height(shared)
+        tables = sum(_lines(kernel.table) for kernel in self.order)
+        return (_lines(_height(shared)) if tables else _height(shared)) + tables
 
     def _carry(self, slots: dict[Buffer, list[Buffer]]) -> list[Buffer]:
         """Let the places of next values hold the last ones as long as these are read; copies of those that are made
@@ -194,9 +196,17 @@ class _Placed:
 
 
 def _height(buffers: Sequence[Buffer]) -> int:
-    """Bytes from the first to the last of buffers that lie in one piece of memory."""
+    """Bytes from the first to the last of buffers that lie in one piece of memory: the largest are put there first, or
+    those that stay longest, whichever takes less."""
+    chains = _chains(buffers)
+    by_size = sorted(chains, key=lambda c: (-c[0], c[1] - c[2], c[1]))
+    by_time = sorted(chains, key=lambda c: (c[1] - c[2], -c[0], c[1]))
+    return min(_stack(by_size), _stack(by_time))
+
+
+def _stack(chains: Sequence[tuple[int, int, int]]) -> int:
     placed: list[_Placed] = []
-    for size, start, end in sorted(_chains(buffers), key=lambda c: (-c[0], c[1] - c[2], c[1])):
+    for size, start, end in chains:
         others = sorted((p for p in placed if p.start <= end and start <= p.end), key=lambda p: p.offset)
         placed.append(_Placed(_gap(others, size), size, start, end))
     return max((p.offset + p.size for p in placed), default=0)

@@ -28,7 +28,11 @@ def _product(g: Graph, op: hlo.DotGeneralOp, reads: Values, results: Values) -> 
         _is_matrix(op.lhs, left, n.lhs_free(rank_of(op.lhs)), n.lhs_contracting_dimensions),
         _is_matrix(op.rhs, right, n.rhs_contracting_dimensions, n.rhs_free(rank_of(op.rhs))),
     ]
-    return g.alone([v if here else g.copied(v) for v, here in zip(reads, lies, strict=True)], results)
+    summed, free = len(n.lhs_contracting_dimensions), [n.lhs_free(rank_of(op.lhs)), n.rhs_free(rank_of(op.rhs))]
+    reads = [v if here else g.copied(v) for v, here in zip(reads, lies, strict=True)]
+    reads = [v if summed == len(own) == 1 else g.viewed(v) for v, own in zip(reads, free, strict=True)]
+    (made,) = g.alone(reads, [Value(results[0].bytes, results[0].type)])
+    return [made if all(len(own) == 1 for own in free) else g.viewed(made)]
 
 
 def _is_matrix(x: SSAValue, batch: Sequence[int], rows: Sequence[int], columns: Sequence[int]) -> bool:
@@ -69,14 +73,16 @@ def _exchange(g: Graph, op: hlo.AllToAllOp, reads: Values, results: Values) -> V
     """Parts, which lie apart before and after."""
     count, (x,), (y,) = op.value("split_count"), reads, results
     parts = [g.add(Node(Form.LOOP, [x], [Value(x.bytes // count, x.type)]))[0] for _ in range(count)]
-    sent = g.alone(parts, [Value(y.bytes // count, y.type) for _ in parts], extra=POINTER * count)
+    sent = g.alone(parts, [Value(y.bytes // count, y.type) for _ in parts], table=POINTER * count)
     return g.add(Node(Form.LOOP, sent, [y], joins=True))
 
 
 def _lookup(g: Graph, op: hlo.GatherOp, reads: Values, results: Values) -> Values:
     """What rows are looked up lies in memory."""
     is_row = any(n != 1 for n in op.value("slice_sizes"))
-    return g.add(Node(Form.STORED if is_row else Form.LOOP, reads, results))
+    if not is_row:
+        return g.add(Node(Form.LOOP, reads, results))
+    return [g.viewed(g.add(Node(Form.STORED, reads, [Value(results[0].bytes, results[0].type)]))[0])]
 
 
 def _update(g: Graph, op: Operation, reads: Values, results: Values) -> Values:
@@ -93,7 +99,7 @@ def _selected(g: Graph, op: hlo.SelectAndScatterOp, reads: Values, results: Valu
     rank, elements, found = len(images), *(_INDEX * prod(map(g.nominal.size, s)) for s in (images, sources))
     places = [g.alone([], [Value(elements)])[0] for _ in range(rank)]
     folded = [Value(reads[1].bytes), *[Value(found) for _ in range(rank)]]
-    _, *numbers = g.alone([reads[0], *places], folded, extra=POINTER * (rank + 1))
+    _, *numbers = g.alone([reads[0], *places], folded, table=POINTER * (rank + 1))
     (joined,) = g.alone(numbers, [Value(found * rank)])
     (base,) = g.alone([], [Value(results[0].bytes, results[0].type)])
     return g.add(Node(Form.ALONE, [base, joined, reads[1]], results, rewrites=True))
