@@ -97,10 +97,10 @@ PREDICTED = {
     "convolved": (CONVOLVED, 16384 + 4608 + 32768 + 4608 + 32768),
     # What is gathered, and a product that is copied into its place; the table of what the loop has.
     "loop of products": (LOOP.replace("BODY", PRODUCT), HALF + WHOLE + HALF + 2 * WHOLE + 64),
-    # What is written over needs no copy; the number of the step.
-    "loop in place": (LOOP.replace("BODY", TANH), HALF + WHOLE + HALF + WHOLE + 8),
-    # What is exchanged, two parts before and two after, one of them where the result will lie; the table of these.
-    "exchanged": (EXCHANGED, 128 + 128 + 3 * 64 + 64),
+    # What is written over needs no copy; the number of the step, and the table of what the loop has.
+    "loop in place": (LOOP.replace("BODY", TANH), HALF + WHOLE + HALF + WHOLE + 2 * LINE),
+    # What is exchanged, two parts before and two after, and the table of these.
+    "exchanged": (EXCHANGED, 128 + 128 + 5 * LINE),
 }
 
 
