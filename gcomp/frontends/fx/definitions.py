@@ -29,6 +29,22 @@ def defines(*operators: str) -> Callable[[Definition], Definition]:
     return register
 
 
+# ---- padding --------------------------------------------------------------------------------------------------------
+
+
+@defines("replication_pad1d_backward", "replication_pad2d_backward", "replication_pad3d_backward")
+def _(grad_output: Any, self: Any, padding: Any) -> Any:
+    """What comes from copies of an edge goes to the edge, dimension by dimension, the last one first."""
+    found = grad_output
+    for i in range(len(padding) // 2):
+        dim, (low, high) = self.ndim - 1 - i, padding[2 * i : 2 * i + 2]
+        size = self.shape[dim]
+        place = torch.arange(-low, size + high, device=self.device).clamp(0, size - 1)
+        shape = [*found.shape[:dim], size, *found.shape[dim + 1 :]]
+        found = found.new_zeros(shape).index_add(dim, place, found)
+    return found
+
+
 # ---- products and distances -----------------------------------------------------------------------------------------
 
 

@@ -126,3 +126,18 @@ def test_elements_rotate_along_any_size() -> None:
     for shape in ((5, 4), (2, 3), (1, 7), (3, 1), (0, 2), (8, 0)):
         x = torch.randn(*shape)
         torch.testing.assert_close(run(x), rotated(x))
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize(("shape", "padding"), [((2, 3, 4), (1, 2)), ((1, 2, 3, 5), (0, 3, 2, 1))])
+def test_gradients_of_replicated_edges(shape: tuple[int, ...], padding: tuple[int, ...], dynamic: bool) -> None:
+    def padded(x: Any) -> Any:
+        return F.pad(x, padding, mode="replicate")
+
+    run = torch.compile(padded, backend="gcomp", dynamic=dynamic)
+    for last in (shape[-1], 2, 7) if dynamic else shape[-1:]:
+        x = torch.randn(*shape[:-1], last)
+        found, wanted = (x.clone().requires_grad_() for _ in range(2))
+        for given, call in ((found, run), (wanted, padded)):
+            (call(given) ** 2).sum().backward()
+        torch.testing.assert_close(found.grad, wanted.grad)
