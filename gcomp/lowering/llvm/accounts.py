@@ -203,7 +203,7 @@ _SHOWN: Mapping[str, Sequence[str]] = {
     "attention": ("queries", "keys"),
     "winograd": ("rows", "blocks", "panels"),
     "scan": ("rows", "columns"),
-    "sort": ("direct", "merge"),
+    "sort": ("direct", "merge", "select"),
     **dict.fromkeys(("window", "scatter", "library"), ("block",)),
 }
 """Kind of kernel -> the settings that say how large its tiles are."""

@@ -28,7 +28,9 @@ from gcomp.lowering.llvm.dots import REGISTERS, SUMS, block_of
 from gcomp.lowering.tiles.elements.folding import terms_of
 from gcomp.lowering.tiles.schedules.contraction import FEW, ROW, TERM, Contraction, Space, space_of
 from gcomp.lowering.tiles.schedules.kernel import Settings, power_of_two
+from gcomp.lowering.tiles.schedules.ordering import problem_of
 from gcomp.lowering.tiles.schedules.reduction import repeated_flops
+from gcomp.lowering.tiles.schedules.top_k import is_selected
 from gcomp.lowering.tiles.tile import BYTES, WORD
 
 LANES = 16
@@ -37,6 +39,8 @@ TERMS = 512
 """Terms of a sum of products for which a tile has columns, at most."""
 SIDE_BY_SIDE = {"steps": 1, "across": 64}
 """Scans along what lies apart in memory: neighbours go side by side, one step after the other."""
+SELECTED = 512
+"""Elements of a row that are kept as others are looked through, at most; others are sorted."""
 MERGED = 16
 """Elements that are sorted by counting, before they are merged."""
 KEYS = 64
@@ -490,7 +494,8 @@ def _window(launch: LaunchOp, ranges: Ranges, lanes: int) -> Choice:
 
 
 def _sort(launch: LaunchOp, ranges: Ranges, lanes: int) -> Choice:
-    return Choice({"direct": 2 * MERGED, "merge": MERGED}, "merge sort")
+    algorithm = "selection" if is_selected(problem_of(launch)[0], ranges, SELECTED) else "merge sort"
+    return Choice({"direct": 2 * MERGED, "merge": MERGED, "select": SELECTED}, algorithm)
 
 
 def _scan(launch: LaunchOp, ranges: Ranges, lanes: int) -> Choice:

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
+from random import Random
 from typing import Any, ClassVar
 
 import numpy as np
@@ -116,13 +117,19 @@ class MachineChecker(Checker):
         if is_own:
             settings = settings_for(op, self.ranges, bits)
         else:
-            settings = _exact(tiles.settings_for(op, random, 1, None if is_large else _BLOCK))
+            settings = self._settings_for(op, random, None if is_large else _BLOCK)
         kernels = self._of(op, settings, bits)
         if sum(len(module.text) for module in kernels.modules) > (_GREAT if is_large else _LONG):
-            kernels, is_own = self._of(op, _exact(tiles.settings_for(op, random, 1, 2)), bits), False
+            kernels, is_own = self._of(op, self._settings_for(op, random, 2), bits), False
         found = Printed(kernels, bits, settings if is_own and random.random() < _OTHERS else None)
         self._printed[op] = found
         return found
+
+    def _settings_for(self, op: LaunchOp, random: Random, most: int | None) -> Settings:
+        """Settings in which every sum has an order that is known, and programs may be one thread's."""
+        found = tiles.settings_for(op, random, 1, most).values
+        threads = {name: random.choice(values) for name, values in _OF_THREADS.get(op.kind_name, {}).items()}
+        return Settings({**found, **threads, "exact": 1})
 
     def _of(self, op: LaunchOp, settings: Settings, bits: int) -> Kernels:
         variant = self.machine.variant
@@ -146,9 +153,8 @@ class MachineChecker(Checker):
         return []
 
 
-def _exact(settings: Settings) -> Settings:
-    """The settings, in which every sum has an order that is known."""
-    return Settings({**settings.values, "exact": 1})
+_OF_THREADS: Mapping[str, Mapping[str, Sequence[int]]] = {"sort": {"merge": (0, 2, 16), "select": (0, 3, 512)}}
+"""Kind of kernel -> what its schedule may choose where a program is one thread of a processor, and choices."""
 
 
 class MachineDoor(KernelDoor):

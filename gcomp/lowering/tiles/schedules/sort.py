@@ -9,25 +9,19 @@ last.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import cast
+from collections.abc import Sequence
 
 from xdsl.dialects.builtin import UnitAttr
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import SSAValue
 
 from gcomp.analysis.indexing.maps import d, linear
 from gcomp.dims import Ranges, Size, ceildiv, product
-from gcomp.ir import chlo
-from gcomp.ir import stablehlo as hlo
 from gcomp.ir.kernel import LaunchOp
-from gcomp.ir.types import ELEMENT_TYPES, dtype_text, shape_of
+from gcomp.ir.types import ELEMENT_TYPES, dtype_text
 from gcomp.lowering.tiles.build import TileBuilder
 from gcomp.lowering.tiles.elements import Elements
 from gcomp.lowering.tiles.elements.bits import pack
-from gcomp.lowering.tiles.elements.elementwise import apply_region, total_order
 from gcomp.lowering.tiles.frames import delinearize
-from gcomp.lowering.tiles.functions import kind_of
 from gcomp.lowering.tiles.schedules.kernel import (
     KernelWriter,
     Scheduled,
@@ -38,10 +32,11 @@ from gcomp.lowering.tiles.schedules.kernel import (
     is_covered,
     power_of_two,
 )
-from gcomp.lowering.tiles.tile import HELD, IN_ORDER, broadcast_shapes, element, static_shape
-from gcomp.records import record
+from gcomp.lowering.tiles.schedules.ordering import ROW, Problem, Tiles, problem_of
+from gcomp.lowering.tiles.schedules.top_k import Selecting, is_selected
+from gcomp.lowering.tiles.tile import IN_ORDER, broadcast_shapes, element, static_shape
 
-ROW, OWN, OTHER, RANK = range(4)
+OWN, OTHER, RANK = range(ROW + 1, ROW + 4)
 
 DIRECT = 2048
 """Rows of up to so many elements are counted directly."""
@@ -55,65 +50,16 @@ MOST_MERGED = 1 << 30
 LANES = 2048
 """Pairs that a program compares at a time."""
 
-Tiles = Sequence[SSAValue]
-Before = Callable[[TileBuilder, Tiles, Tiles], SSAValue]
-"""Whether elements, one of each operand, come before others."""
-
-
-@record
-class Problem:
-    """Rows to sort: the operands, the dimension along which rows lie, the order, and how many elements are kept."""
-
-    operands: tuple[SSAValue, ...]
-    dimension: int
-    before: Before
-    kept: Size
-
-    @property
-    def shape(self) -> tuple[Size, ...]:
-        """The shape of the operands."""
-        return shape_of(self.operands[0])
-
-    @property
-    def length(self) -> Size:
-        """How many elements a row has."""
-        return self.shape[self.dimension] if self.shape else 1
-
-    @property
-    def rows(self) -> Size:
-        """How many rows there are."""
-        return product(n for k, n in enumerate(self.shape) if k != self.dimension)
-
-    @property
-    def kept_shape(self) -> tuple[Size, ...]:
-        """The shape of the results."""
-        return tuple([self.kept if k == self.dimension else n for k, n in enumerate(self.shape)])
-
-    def scratch_types(self, wanted: Sequence[int]) -> list[Attribute]:
-        """The types in which scratch memory holds the operands, and positions where they are wanted."""
-        positions = [ELEMENT_TYPES["i32"]] if len(self.operands) in wanted else []
-        return [*map(_scratch_type, self.operands), *positions]
-
-    def indices(self, place: Size) -> tuple[Size, ...]:
-        """The element at a place of the row `d(ROW)`."""
-        others = iter(delinearize(d(ROW), [n for k, n in enumerate(self.shape) if k != self.dimension]))
-        return tuple([place if k == self.dimension else next(others) for k in range(len(self.shape))])
-
 
 def sort(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings) -> Scheduled:
     """A sort kernel's programs."""
-    op = next(op for op in launch.block.ops if isinstance(op, hlo.SortOp | chlo.TopKOp))
-    problem = _top_k(op) if isinstance(op, chlo.TopKOp) else _sort(op)
-    # A result is the operand of its number; the number that no operand has is that of positions.
-    found: list[SSAValue] = list(launch.returned.operands)
-    if first := next((v.owner for v in found if isinstance(v.owner, hlo.SliceOp)), None):
-        # The kernel keeps the first elements of its rows (`analysis/fusion/kernels.py`), the same ones of all results.
-        problem = replace(problem, kept=shape_of(first.result)[problem.dimension])
-        found = [cast(hlo.SliceOp, v.owner).operand for v in found]
-    wanted = [list(op.results).index(v) for v in found]  # type: ignore[arg-type]
+    problem, wanted = problem_of(launch)
     high = ranges.bounds(problem.length)[1]
     if high is not None and high <= settings.get("direct", DIRECT):
         return Scheduled((_Counting(launch, problem, wanted, name, ranges, settings, None).run(),))
+    if is_selected(problem, ranges, settings.get("select", 0)):
+        selecting = Selecting(launch, problem, wanted, name, ranges)
+        return Scheduled((selecting.run(),), selecting.scratch)
     merge = settings.get("merge", 0) if high is not None and high < MOST_MERGED else 0
     chunk = merge or settings.get("chunk", CHUNK)
     first = _Counting(launch, problem, wanted, f"{name}_chunks", ranges, settings, chunk)
@@ -129,54 +75,6 @@ def sort(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings) -> Sch
         )
     scratch = [Scratch(kind, count) for kind in kinds]
     return Scheduled((first.run(), _merge(launch, problem, wanted, name, ranges, chunk)), tuple(scratch))
-
-
-def _sort(op: hlo.SortOp) -> Problem:
-    shape = shape_of(op.operands[0])
-    block = op.comparator.block
-    ops = list(block.ops)
-    plain = None
-    if len(ops) == 2 and isinstance(ops[0], hlo.CompareOp) and kind_of(dtype_text(ops[0].lhs.type)) != "complex":
-        plain = _plain(ops[0], list(block.args))
-
-    def before(b: TileBuilder, one: Tiles, two: Tiles) -> SSAValue:
-        if plain is not None:
-            k, direction = plain
-            return _last_nan(b, one[k], two[k], direction)
-        return apply_region(b, block, [v for pair in zip(one, two, strict=True) for v in pair])[0]
-
-    dimension: int = op.value("dimension")
-    return Problem(tuple(op.operands), dimension % max(1, len(shape)), before, shape[dimension] if shape else 1)
-
-
-def _plain(op: hlo.CompareOp, arguments: list[SSAValue]) -> tuple[int, str] | None:
-    """The operand that `<`, `<=`, `>` or `>=` compares as floats, and which of them."""
-    direction: str = op.value("comparison_direction")
-    if op.value("compare_type") == "TOTALORDER" or direction not in ("LT", "LE", "GT", "GE"):
-        return None
-    if kind_of(dtype_text(op.lhs.type)) not in ("f32", "f64", "narrow"):
-        return None
-    places = arguments.index(op.lhs), arguments.index(op.rhs)
-    return (places[0] // 2, direction.lower()) if places[0] % 2 == 0 and places[1] == places[0] + 1 else None
-
-
-def _last_nan(b: TileBuilder, one: SSAValue, two: SSAValue, direction: str) -> SSAValue:
-    if kind_of(element(one)) == "narrow":
-        one, two = b.cast(one, "f32"), b.cast(two, "f32")
-    ordered, odd = b.apply("eq", one, one), b.apply("ne", two, two)
-    return b.apply("or", b.apply(direction, one, two), b.apply("and", ordered, odd))
-
-
-def _top_k(op: chlo.TopKOp) -> Problem:
-    """The greatest come first; floats are in total order."""
-
-    def before(b: TileBuilder, one: Tiles, two: Tiles) -> SSAValue:
-        kind = kind_of(element(one[0]))
-        keys = [total_order(b, v[0]) if kind in ("f32", "f64", "narrow") else v[0] for v in (one, two)]
-        return b.apply("gt", *keys)
-
-    shape = shape_of(op.operand)
-    return Problem((op.operand,), len(shape) - 1, before, op.value("k"))
 
 
 class _Counting:
@@ -436,12 +334,6 @@ class _Merging:
             return []
 
         b.loop(b.position(0), self.kept, lanes, [], copy)
-
-
-def _scratch_type(value: SSAValue) -> Attribute:
-    """The type in which scratch memory holds a value's elements."""
-    kind = dtype_text(value.type)
-    return ELEMENT_TYPES[HELD.get(kind, kind)]
 
 
 def frame_place(problem: Problem, place: Size) -> Size:

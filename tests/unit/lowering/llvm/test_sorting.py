@@ -7,7 +7,10 @@ import itertools
 import numpy as np
 import pytest
 
+from gcomp.dtypes import dtype_of
 from gcomp.ir.kernel import LaunchOp
+from gcomp.lowering.llvm.settings import settings_for
+from gcomp.lowering.tiles.schedules import schedule
 from tests.unit.lowering.llvm.test_lower import agree, planned
 
 ORDER = {
@@ -56,6 +59,28 @@ def test_long_rows_are_merged(order: str, n: int) -> None:
 @pytest.mark.parametrize(("n", "kept"), [(20, 3), (100, 1), (100, 16), (100, 17), (257, 40), (129, 129), (64, 0)])
 def test_only_the_first_are_kept(n: int, kept: int) -> None:
     agree(sort("descending", n, kept), values(n, "descending"))
+
+
+@pytest.mark.parametrize("order", ORDER)
+@pytest.mark.parametrize(("n", "kept"), [(64, 1), (70, 16), (100, 17), (129, 32), (300, 70)])
+def test_few_of_many_are_kept_as_all_are_looked_through(order: str, n: int, kept: int) -> None:
+    program = planned(sort(order, n, kept))
+    (launch,) = [op for op in program.ops() if isinstance(op, LaunchOp)]
+    (step,) = schedule(launch, "kernel", program.ranges, settings_for(launch, program.ranges, 512)).steps
+    assert step.kernel.argument_roles.count("inout") == 2
+    agree(sort(order, n, kept), values(n, order))
+
+
+@pytest.mark.parametrize("n", [3, 4, 17, 200])
+@pytest.mark.parametrize("dtype", ["f32", "bf16", "i8", "ui8", "f64"])
+def test_the_greatest_of_rows_of_any_length(dtype: str, n: int) -> None:
+    text = f"""func.func @main(%x: tensor<2x?x{dtype}, ["2", "n"]>) -> (tensor<2x3x{dtype}>, tensor<2x3xi32>) {{
+      %0:2 = chlo.top_k(%x, k = 3) : tensor<2x?x{dtype}, ["2", "n"]> -> (tensor<2x3x{dtype}>, tensor<2x3xi32>)
+      return %0#0, %0#1 : tensor<2x3x{dtype}>, tensor<2x3xi32>
+    }}"""
+    random = np.random.default_rng(n)
+    for x in (random.integers(0, 5, (2, n)), np.arange(2 * n).reshape(2, n), np.arange(2 * n)[::-1].reshape(2, n)):
+        agree(text, [x.astype(dtype_of(dtype))])
 
 
 def test_the_cut_is_part_of_the_kernel() -> None:

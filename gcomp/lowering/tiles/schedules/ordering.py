@@ -1,0 +1,139 @@
+"""Rows to sort: operands, the order of their elements, and how many of the first are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import cast
+
+from xdsl.ir import Attribute, SSAValue
+
+from gcomp.analysis.indexing.maps import d
+from gcomp.dims import Size, product
+from gcomp.ir import chlo
+from gcomp.ir import stablehlo as hlo
+from gcomp.ir.kernel import LaunchOp
+from gcomp.ir.types import ELEMENT_TYPES, dtype_text, shape_of
+from gcomp.lowering.tiles.build import TileBuilder
+from gcomp.lowering.tiles.elements.elementwise import apply_region, total_order
+from gcomp.lowering.tiles.frames import delinearize
+from gcomp.lowering.tiles.functions import kind_of
+from gcomp.lowering.tiles.tile import HELD, element
+from gcomp.records import record
+
+ROW = 0
+"""The coordinate of a row."""
+
+Tiles = Sequence[SSAValue]
+Before = Callable[[TileBuilder, Tiles, Tiles], SSAValue]
+"""Whether elements, one of each operand, come before others."""
+
+
+@record
+class Problem:
+    """Rows to sort: the operands, the dimension along which rows lie, the order, and how many elements are kept."""
+
+    operands: tuple[SSAValue, ...]
+    dimension: int
+    before: Before
+    kept: Size
+
+    @property
+    def shape(self) -> tuple[Size, ...]:
+        """The shape of the operands."""
+        return shape_of(self.operands[0])
+
+    @property
+    def length(self) -> Size:
+        """How many elements a row has."""
+        return self.shape[self.dimension] if self.shape else 1
+
+    @property
+    def rows(self) -> Size:
+        """How many rows there are."""
+        return product(n for k, n in enumerate(self.shape) if k != self.dimension)
+
+    @property
+    def kept_shape(self) -> tuple[Size, ...]:
+        """The shape of the results."""
+        return tuple([self.kept if k == self.dimension else n for k, n in enumerate(self.shape)])
+
+    def scratch_types(self, wanted: Sequence[int]) -> list[Attribute]:
+        """The types in which scratch memory holds the operands, and positions where they are wanted."""
+        positions = [ELEMENT_TYPES["i32"]] if len(self.operands) in wanted else []
+        return [*map(_scratch_type, self.operands), *positions]
+
+    def indices(self, place: Size) -> tuple[Size, ...]:
+        """The element at a place of the row `d(ROW)`."""
+        others = iter(delinearize(d(ROW), [n for k, n in enumerate(self.shape) if k != self.dimension]))
+        return tuple([place if k == self.dimension else next(others) for k in range(len(self.shape))])
+
+
+def problem_of(launch: LaunchOp) -> tuple[Problem, list[int]]:
+    """What a sort kernel sorts, and the numbers of its results: of the operands, or the number of positions, which no
+    operand has."""
+    op = next(op for op in launch.block.ops if isinstance(op, hlo.SortOp | chlo.TopKOp))
+    problem = _top_k(op) if isinstance(op, chlo.TopKOp) else _sort(op)
+    found: list[SSAValue] = list(launch.returned.operands)
+    if first := next((v.owner for v in found if isinstance(v.owner, hlo.SliceOp)), None):
+        # The kernel keeps the first elements of its rows (`analysis/fusion/kernels.py`), the same ones of all results.
+        problem = replace(problem, kept=shape_of(first.result)[problem.dimension])
+        found = [cast(hlo.SliceOp, v.owner).operand for v in found]
+    return problem, [list(op.results).index(v) for v in found]  # type: ignore[arg-type]
+
+
+def _sort(op: hlo.SortOp) -> Problem:
+    shape = shape_of(op.operands[0])
+    block = op.comparator.block
+    ops = list(block.ops)
+    plain = None
+    if len(ops) == 2 and isinstance(ops[0], hlo.CompareOp) and kind_of(dtype_text(ops[0].lhs.type)) != "complex":
+        plain = _plain(ops[0], list(block.args))
+
+    def before(b: TileBuilder, one: Tiles, two: Tiles) -> SSAValue:
+        if plain is not None:
+            k, direction = plain
+            return _last_nan(b, one[k], two[k], direction)
+        return apply_region(b, block, [v for pair in zip(one, two, strict=True) for v in pair])[0]
+
+    dimension: int = op.value("dimension")
+    return Problem(tuple(op.operands), dimension % max(1, len(shape)), before, shape[dimension] if shape else 1)
+
+
+def _plain(op: hlo.CompareOp, arguments: list[SSAValue]) -> tuple[int, str] | None:
+    """The operand that `<`, `<=`, `>` or `>=` compares as floats, and which of them."""
+    direction: str = op.value("comparison_direction")
+    if op.value("compare_type") == "TOTALORDER" or direction not in ("LT", "LE", "GT", "GE"):
+        return None
+    if kind_of(dtype_text(op.lhs.type)) not in ("f32", "f64", "narrow"):
+        return None
+    places = arguments.index(op.lhs), arguments.index(op.rhs)
+    return (places[0] // 2, direction.lower()) if places[0] % 2 == 0 and places[1] == places[0] + 1 else None
+
+
+def _last_nan(b: TileBuilder, one: SSAValue, two: SSAValue, direction: str) -> SSAValue:
+    if kind_of(element(one)) == "narrow":
+        one, two = b.cast(one, "f32"), b.cast(two, "f32")
+    ordered, odd = b.apply("eq", one, one), b.apply("ne", two, two)
+    return b.apply("or", b.apply(direction, one, two), b.apply("and", ordered, odd))
+
+
+def _top_k(op: chlo.TopKOp) -> Problem:
+    """The greatest come first; floats are in total order."""
+
+    def before(b: TileBuilder, one: Tiles, two: Tiles) -> SSAValue:
+        kind = kind_of(element(one[0]))
+        keys = [total_order(b, v[0]) if kind in ("f32", "f64", "narrow") else v[0] for v in (one, two)]
+        return b.apply("gt", *keys)
+
+    shape = shape_of(op.operand)
+    return Problem((op.operand,), len(shape) - 1, before, op.value("k"))
+
+
+def _scratch_type(value: SSAValue) -> Attribute:
+    """The type in which scratch memory holds a value's elements."""
+    kind = dtype_text(value.type)
+    return ELEMENT_TYPES[HELD.get(kind, kind)]
+
+
+__all__ = ["ROW", "Before", "Problem", "Tiles", "problem_of"]
