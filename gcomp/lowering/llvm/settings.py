@@ -47,6 +47,9 @@ KEYS = 64
 """Keys that attention takes at a time."""
 LATENCY = 5
 """Cycles after which a sum may be added to again."""
+AFTER, BESIDE, CROWDED = 2, 16, 8
+"""Cycles for a vector of sums that what follows from it takes, how many vectors of sums are computed beside products of
+the next block, and the cycles of each that is more."""
 MOST_ROWS, MOST_VECTORS = 12, 8
 """Rows, and vectors of a row, of a block of sums."""
 KEPT_ROWS = 4096
@@ -63,7 +66,7 @@ LARGE = 256 << 10
 """Bytes of a panel from which on its terms should be read once for many rows."""
 LEAST_BLOCKS = 4
 """Blocks of sums of a tile for which a panel's terms are kept, at least."""
-LEAST_TERMS = 24
+LEAST_TERMS = 33
 """Terms of sums that are written to memory between parts of a panel, at least: of fewer, that is much of the work."""
 PROGRAMS = 16
 """Programs of a product, so that threads get even shares of them, where it has as many blocks."""
@@ -233,7 +236,7 @@ def _in_blocks(launch: LaunchOp, op: Contraction, space: Space, ranges: Ranges, 
         return None
     if not _are_neighbours(launch, op.lhs, op.dimensions.lhs_contracting_dimensions, ranges):
         return None
-    block, _, sums = _sums(space, lanes, panel)
+    block, _, sums = _sums(space, lanes, panel, alone=False)
     blocks = -(-rows // block)
     if blocks < LEAST_BLOCKS:
         return None
@@ -377,13 +380,14 @@ def panel_of(op: hlo.DotOp | hlo.DotGeneralOp | hlo.ConvolutionOp) -> int:
     return panel if isinstance(panel, int) else 0
 
 
-def _sums(space: Space, lanes: int, panel: int) -> tuple[int, int, Reason]:
+def _sums(space: Space, lanes: int, panel: int, *, alone: bool = True) -> tuple[int, int, Reason]:
     """Rows and columns of a block of sums: those in which all sums take the fewest cycles, by a model of a processor;
     and the reason.
 
     It multiplies two vectors in a cycle, loads two, has a product four cycles later, and one more where it waits for
     memory; counting the terms takes half a cycle. A block that reaches beyond the last row or column computes what
-    nobody needs.
+    nobody needs. Where a block is a program (`alone`), what follows from its sums takes cycles, too: more of those that
+    are too many to be computed beside the next block's products.
     """
     batch, rows, columns, terms = space.extents
     most = min(rows, MOST_ROWS) if isinstance(rows, int) else MOST_ROWS
@@ -405,6 +409,9 @@ def _sums(space: Space, lanes: int, panel: int) -> tuple[int, int, Reason]:
                 continue  # a vector that is used in one row alone is taken from memory
             down = -(-rows // count) if isinstance(rows, int) else 1 / count
             cycles = max(count * vectors / 2, LATENCY, (count + vectors) / 2 + 0.25) + 0.5
+            if alone and isinstance(terms, int):
+                sums = count * vectors
+                cycles += (AFTER * sums + CROWDED * max(0, sums - BESIDE)) / max(terms, 1)
             (beyond_panels if leaves else best)[count, width] = across * down * cycles
     best = best or beyond_panels
     beyond = {block: -rows % block[0] if isinstance(rows, int) else 0 for block in best}
