@@ -107,7 +107,8 @@ def _special_results(op: Operation, args: Sequence[Value], results: Sequence[Val
 
 
 def _batch_norm(op: Operation, args: Sequence[Value], results: Sequence[Value]) -> Mask:
-    """The infinities and NaN of a normalization, by its own formula or as `x * s + (offset - mean * s)` in f32."""
+    """The infinities and NaN of a normalization, by its own formula in double or in f32, or as
+    `x * s + (offset - mean * s)`."""
     x, *of_features = (np.asarray(value) for value in args)
     wide = np.dtype(np.float64 if x.dtype == np.float64 else np.float32)
     norm = cast(hlo.BatchNormInferenceOp, op)
@@ -115,9 +116,11 @@ def _batch_norm(op: Operation, args: Sequence[Value], results: Sequence[Value]) 
     places[norm.value("feature_index")] = -1
     scale, offset, mean, variance = (value.astype(wide).reshape(places) for value in of_features)
     with np.errstate(all="ignore"):
-        factor = scale / np.sqrt(variance + wide.type(norm.value("epsilon")))
+        root = np.sqrt(variance + wide.type(norm.value("epsilon")))
+        factor = scale / root
         written = x.astype(wide) * factor + (offset - mean * factor)
-    return np.asarray(_special_results(op, args, results)) | _unusual(written)
+        defined = (x.astype(wide) - mean) / root * scale + offset
+    return np.asarray(_special_results(op, args, results)) | _unusual(written) | _unusual(defined)
 
 
 def _angles(op: Operation, args: Sequence[Value], results: Sequence[Value]) -> Mask:

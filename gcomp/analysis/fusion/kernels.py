@@ -204,7 +204,13 @@ def _anchored_refusal(
     ):
         return "a product would ask of each element which piece of a concatenation it is of"
     image = flow.producer.get(flow.ops[anchor].operands[0])
-    if machine.borders and kind == "convolution" and image in before and isinstance(flow.ops[image], hlo.TransposeOp):
+    if (
+        machine.borders
+        and kind == "convolution"
+        and image in before
+        and not flow.free[image]
+        and isinstance(flow.ops[image], hlo.TransposeOp)
+    ):
         return "a convolution would gather what is transposed at each point of its window"
     if (
         machine.borders

@@ -213,3 +213,15 @@ func.func @main(%x: tensor<4x65536xf32> {gcomp.name = "x"}, %y: tensor<65536xf32
     assert target_failure(program, [x, y], expected, [one_by_one]) is None
     wrong = target_failure(program, [x, y], expected, [one_by_one * np.float32(1.001)])
     assert wrong is not None and wrong.kind == "meaning"
+
+
+def test_a_normalization_may_overflow_before_it_is_scaled() -> None:
+    """As it is defined, in its own type; the reference computes it in double."""
+    program = Program.parse("""func.func @main(%x: tensor<1x2xf32>, %s: tensor<1xf32>) -> tensor<1x2xi1> {
+      %0 = "stablehlo.batch_norm_inference"(%x, %s, %s, %s, %s) <{epsilon = 0.001 : f32, feature_index = 0 : i64}>
+        : (tensor<1x2xf32>, tensor<1xf32>, tensor<1xf32>, tensor<1xf32>, tensor<1xf32>) -> tensor<1x2xf32>
+      %1 = stablehlo.compare GE, %x, %0, FLOAT : (tensor<1x2xf32>, tensor<1x2xf32>) -> tensor<1x2xi1>
+      return %1 : tensor<1x2xi1>
+    }""")
+    found = reach(program, np.array([[1.6777216e37, 1.0]], np.float32), np.zeros(1, np.float32))
+    assert found["batch norm"] == [[[True, False]]]
