@@ -75,6 +75,21 @@ class NodeContext:
             self.unsupported(f"its argument {name} is {value!r}, not a tensor")
         return cast(SSAValue, value)
 
+    def integer(self, name: str, default: int) -> int:
+        """An argument that must be a number when the graph is imported."""
+        return self._fixed(name, self.arg(name, default))
+
+    def integers(self, name: str) -> list[int]:
+        """An argument that must be numbers, or one number, when the graph is imported."""
+        found = self.arg(name)
+        values: Sequence[Any] = cast("Sequence[Any]", found) if isinstance(found, list | tuple) else [found]
+        return [self._fixed(name, value) for value in values]
+
+    def _fixed(self, name: str, value: Any) -> int:
+        if not isinstance(value, int):
+            self.unsupported(f"its {name} is symbolic: {value}", "make it a constant, or call with dynamic=False")
+        return value
+
     def has(self, name: str) -> bool:
         """Whether an optional argument is given."""
         return self._sources.get(name) is not None

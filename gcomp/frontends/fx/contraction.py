@@ -56,7 +56,7 @@ def convolution(ctx: NodeContext) -> Results:
     unbatched = rank_of(x) == spatial + 1
     if unbatched:
         x = b.reshape(x, (1, *shape_of(x)))
-    stride, dilation = (each(ctx.arg(n), spatial) for n in ("stride", "dilation"))
+    stride, dilation = (each(ctx.integers(n), spatial) for n in ("stride", "dilation"))
     groups = ctx.arg("groups", 1)
     places = tuple(range(2, spatial + 2))
     low, high = _padding(ctx, shape_of(weight)[2:], dilation)
@@ -143,7 +143,7 @@ def convolution_backward(ctx: NodeContext) -> Results:
     spatial, groups = rank_of(weight) - 2, ctx.arg("groups", 1)
     if ctx.arg("transposed", False) or rank_of(x) != spatial + 2:
         ctx.unsupported("it is the gradient of a transposed or unbatched convolution")
-    stride, padding, dilation = (each(ctx.arg(n), spatial) for n in ("stride", "padding", "dilation"))
+    stride, padding, dilation = (each(ctx.integers(n), spatial) for n in ("stride", "padding", "dilation"))
     sizes, counts, kernel = shape_of(x)[2:], shape_of(grad)[2:], shape_of(weight)[2:]
     # What the last window leaves of the input has no gradient.
     reached = [

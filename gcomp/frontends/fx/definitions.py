@@ -241,7 +241,7 @@ def _(self: Any, k: int, dim: int = -1, keepdim: bool = False) -> Any:
 def _select(values: Any, places: Any, dim: int, at: Any, keepdim: bool) -> Any:
     if values.dim() == 0:
         return values, places
-    if isinstance(at, int):
+    if isinstance(at, int | torch.SymInt):
         found = [x.narrow(dim, at, 1) for x in (values, places)]
     else:
         found = [x.gather(dim, at) for x in (values, places)]

@@ -60,7 +60,7 @@ def slice_(ctx: NodeContext) -> Results:
     axis, size = ctx.axis(), ctx.shape()[ctx.axis()]
     start, end = _bound(ctx, ctx.arg("start", 0), size), _bound(ctx, ctx.arg("end", _END), size)
     start = ctx.ranges.lesser(start, end)
-    found = ctx.b.slice_axis(ctx["self"], axis, start, end, ctx.arg("step", 1))
+    found = ctx.b.slice_axis(ctx["self"], axis, start, end, ctx.integer("step", 1))
     # Where bounds are read from data, torch has symbols for the size and for where the view starts.
     own, out = ctx.fake("self"), ctx.val()
     guards.current().define(size_of(out.shape[axis]), shape_of(found)[axis])
@@ -93,20 +93,19 @@ def select(ctx: NodeContext) -> Results:
 @imports("slice_scatter")
 def slice_scatter(ctx: NodeContext) -> Results:
     """A tensor with a slice of it replaced."""
-    b, x, axis, size, step = ctx.b, ctx["self"], ctx.axis(), ctx.shape()[ctx.axis()], ctx.arg("step", 1)
+    b, x, axis, size, step = ctx.b, ctx["self"], ctx.axis(), ctx.shape()[ctx.axis()], ctx.integer("step", 1)
     start, end = _bound(ctx, ctx.arg("start", 0), size), _bound(ctx, ctx.arg("end", _END), size)
     start = ctx.ranges.lesser(start, end)
     count = dims.ceildiv(end - start, step)
     part = b.broadcast_to(ctx["src"], [count if i == axis else s for i, s in enumerate(ctx.shape())])
     if step == 1:
         return _place(ctx, part, axis, start)
-    if not isinstance(count, int):
-        ctx.unsupported("it has a step and a symbolic size", "give the dimension a fixed size")
     if count == 0:
         return x
     low: list[Size] = [0] * ctx.rank()
     high, gaps = list(low), [0] * ctx.rank()
-    low[axis], high[axis], gaps[axis] = start, size - start - (count - 1) * step - 1, step - 1
+    spread = count + dims.dmax(count - 1, 0) * (step - 1)
+    low[axis], high[axis], gaps[axis] = start, size - start - spread, step - 1
     own = b.pad(b.full(shape_of(part), True, "i1"), b.constant(False, "i1"), low, high, gaps)
     return b.select(own, b.pad(part, b.full((), 0, ctx.dtype()), low, high, gaps), x)
 

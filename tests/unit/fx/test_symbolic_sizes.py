@@ -141,3 +141,41 @@ def test_gradients_of_replicated_edges(shape: tuple[int, ...], padding: tuple[in
         for given, call in ((found, run), (wanted, padded)):
             (call(given) ** 2).sum().backward()
         torch.testing.assert_close(found.grad, wanted.grad)
+
+
+@pytest.mark.parametrize(
+    "function", [lambda x: x[::2] * 2, lambda x: x[1::3] * 2, lambda x: x[2:-1:2] * 2, lambda x: x[:5:4] * 2]
+)
+def test_gradients_of_every_so_many_th_element(function: Callable[[Any], Any]) -> None:
+    run = torch.compile(function, backend="gcomp", dynamic=True)
+    for rows in (7, 3, 16, 4, 5):
+        x = torch.randn(rows, 2)
+        found, wanted = (x.clone().requires_grad_() for _ in range(2))
+        for given, call in ((found, run), (wanted, function)):
+            (call(given) ** 2).sum().backward()
+        torch.testing.assert_close(found.grad, wanted.grad)
+
+
+@pytest.mark.parametrize(
+    ("function", "shape", "said"),
+    [
+        (lambda x, k: x[::k] * 2, (7,), "step"),
+        (lambda x, k: F.conv1d(x, torch.ones(2, 2, 3), stride=k), (1, 2, 12), "stride"),
+        (lambda x, k: F.conv1d(x, torch.ones(2, 2, 3), dilation=k), (1, 2, 12), "dilation"),
+        (lambda x, k: F.conv_transpose1d(x, torch.ones(2, 2, 3), stride=k), (1, 2, 5), "stride"),
+    ],
+)
+def test_a_number_that_is_a_symbol_is_refused_with_the_line(
+    function: Callable[..., Any], shape: tuple[int, ...], said: str
+) -> None:
+    run = torch.compile(function, backend="gcomp", dynamic=True)
+    refusal = rf"UnsupportedError[\s\S]*test_symbolic_sizes\.py[\s\S]*its {said} is symbolic"
+    with pytest.raises(Exception, match=refusal):
+        run(torch.randn(shape), 3)
+
+
+def test_the_place_in_an_order_may_be_a_symbol() -> None:
+    run = torch.compile(lambda x, k: x.kthvalue(k)[0], backend="gcomp", dynamic=True)
+    x = torch.randn(7)
+    for k in (3, 2, 7):
+        assert run(x, k) == x.kthvalue(k)[0]
