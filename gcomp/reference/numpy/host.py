@@ -85,36 +85,36 @@ def _corners(boxes: Array, centered: bool) -> Array:
 
 
 def _suppressed_boxes(corners: Array, scores: Array, limit: int, overlap: Any, worst: Any) -> list[int]:
+    counted = np.flatnonzero(scores > worst)
     # Of equal scores the box of the lower index goes first.
-    order = np.argsort(-scores, kind="stable")
-    waiting = order[scores[order] > worst]
-    low, high = corners[waiting, :2].T, corners[waiting, 2:].T
-    areas = np.prod(high - low, 0)
-    kept: list[int] = []
-    while waiting.size and len(kept) < limit:
-        overlaps = _overlap(low, high, areas, overlap)
-        stays = np.ones(waiting.size, bool)
-        for k, row in enumerate(overlaps):
-            if stays[k] and len(kept) < limit:
-                kept.append(int(waiting[k]))
-                stays &= ~row
-        stays[: len(overlaps)] = False
-        waiting, areas, low, high = waiting[stays], areas[stays], low[:, stays], high[:, stays]
-    return kept
+    order = counted[np.argsort(-scores[counted], kind="stable")]
+    kept = order[:0]
+    for start in range(0, order.size, _AT_ONCE):
+        if kept.size >= limit:
+            break
+        block = order[start : start + _AT_ONCE]
+        block = block[~_overlap(corners[kept], corners[block], overlap).any(0)]
+        stays = np.ones(block.size, bool)
+        for k, row in enumerate(_overlap(corners[block], corners[block], overlap)):
+            if stays[k]:
+                stays[k + 1 :] &= ~row[k + 1 :]
+        kept = np.concatenate([kept, block[stays]])
+    return [int(box) for box in kept[: max(0, limit)]]
 
 
-_AT_ONCE = 32
-"""Boxes that are compared with all others at a time."""
+_AT_ONCE = 64
+"""Boxes that are compared with those that are kept, and with each other, at a time."""
 
 
-def _overlap(low: Array, high: Array, areas: Array, overlap: Any) -> Array:
-    """Whether each of the first boxes overlaps each box by more than `overlap`: i1[first, box]."""
-    first = slice(_AT_ONCE), None
-    shared = np.maximum(np.minimum(high[0], high[0][first]) - np.maximum(low[0], low[0][first]), 0)
-    shared *= np.maximum(np.minimum(high[1], high[1][first]) - np.maximum(low[1], low[1][first]), 0)
-    union = areas[first] + areas - shared
+def _overlap(boxes: Array, others: Array, overlap: Any) -> Array:
+    """Whether boxes overlap others by more than `overlap`: i1[box, other] of f32[box, 4] and f32[other, 4]."""
+    (top, left, bottom, right), (tops, lefts, bottoms, rights) = boxes.T[..., None], others.T
+    shared = np.maximum(np.minimum(bottom, bottoms) - np.maximum(top, tops), 0)
+    shared *= np.maximum(np.minimum(right, rights) - np.maximum(left, lefts), 0)
+    areas, other_areas = (bottom - top) * (right - left), (bottoms - tops) * (rights - lefts)
+    union = areas + other_areas - shared
     # Boxes without an area overlap nothing.
-    counted = (shared > 0) & (areas[first] > 0) & (areas > 0)
+    counted = (shared > 0) & (areas > 0) & (other_areas > 0)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         return counted & (shared / union > overlap)
 
