@@ -13,18 +13,3 @@ func.func @main(%x: tensor<1x3x64x64xf32>, %w: tensor<4x4x3x16xf32>) -> tensor<1
     : (tensor<1x64x64x3xf32>, tensor<4x4x3x16xf32>) -> tensor<1x16x16x16xf32>
   return %1 : tensor<1x16x16x16xf32>
 }
-
-// What every kernel computes for itself is no image of its own.
-// CHECK-LABEL: @free
-// CHECK: kernel.launch convolution
-// CHECK: stablehlo.transpose
-// CHECK: stablehlo.convolution
-func.func @free(%w: tensor<2x2x1x4xf32>) -> tensor<1x2x2x4xf32> {
-  %c = stablehlo.constant dense<1.5> : tensor<f32>
-  %b = stablehlo.broadcast_in_dim %c, dims = [] : (tensor<f32>) -> tensor<1x1x3x3xf32>
-  %0 = stablehlo.transpose %b, dims = [0, 2, 3, 1] : (tensor<1x1x3x3xf32>) -> tensor<1x3x3x1xf32>
-  %1 = stablehlo.convolution(%0, %w) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f],
-    window = {stride = [1, 1], pad = [[0, 0], [0, 0]]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64}
-    : (tensor<1x3x3x1xf32>, tensor<2x2x1x4xf32>) -> tensor<1x2x2x4xf32>
-  return %1 : tensor<1x2x2x4xf32>
-}

@@ -100,7 +100,9 @@ def test_many_rows_share_terms_of_a_panel_and_keep_their_bits(bits: int, target:
     width = 24 if target == "x86-64-v3" else 32
     assert {a.shape for _, a in packed.weights.items()} == {(96,), (96 // width, terms, width)}
     chosen = settings_for(launch, packed.ranges, bits)
-    assert chosen.get("columns", 0) == width and chosen.get("terms", 0) * width * 4 <= KEPT
+    # Sums of few terms are cut so that those that wait do not fill the processor.
+    assert width % chosen.get("columns", 0) == 0 and chosen.get("terms", 0) * width * 4 <= KEPT
+    assert terms < 33 or chosen.get("columns", 0) == width
     expected = result(plain, rows, bits)
     assert result(packed, rows, bits) == expected
     for variant in VARIANTS.values():

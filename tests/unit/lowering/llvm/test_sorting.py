@@ -61,8 +61,10 @@ def test_only_the_first_are_kept(n: int, kept: int) -> None:
     agree(sort("descending", n, kept), values(n, "descending"))
 
 
-@pytest.mark.parametrize("order", ORDER)
-@pytest.mark.parametrize(("n", "kept"), [(64, 1), (70, 16), (100, 17), (129, 32), (300, 70)])
+@pytest.mark.parametrize(
+    ("order", "n", "kept"),
+    [*((order, *size) for order in ORDER for size in [(36, 1), (70, 17)]), ("total", 64, 16), ("descending", 300, 33)],
+)
 def test_few_of_many_are_kept_as_all_are_looked_through(order: str, n: int, kept: int) -> None:
     program = planned(sort(order, n, kept))
     (launch,) = [op for op in program.ops() if isinstance(op, LaunchOp)]
@@ -71,7 +73,7 @@ def test_few_of_many_are_kept_as_all_are_looked_through(order: str, n: int, kept
     agree(sort(order, n, kept), values(n, order))
 
 
-@pytest.mark.parametrize("n", [3, 4, 17, 200])
+@pytest.mark.parametrize("n", [3, 17, 50])
 @pytest.mark.parametrize("dtype", ["f32", "bf16", "i8", "ui8", "f64"])
 def test_the_greatest_of_rows_of_any_length(dtype: str, n: int) -> None:
     text = f"""func.func @main(%x: tensor<2x?x{dtype}, ["2", "n"]>) -> (tensor<2x3x{dtype}>, tensor<2x3xi32>) {{
