@@ -209,6 +209,7 @@ def beside(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings, part
         tuple([
             _beside_step(KernelWriter(launch, own, ranges), run, columns, parts)
             for own, run in zip(names, runs, strict=False)
+            if ranges.bounds(run[-1]) != (0, 0)
         ]),
         form=f"windows, {block} pixels by {columns} channels beside each other",
     )  # fmt: skip
@@ -296,6 +297,7 @@ def tiled(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings, acros
         tuple([
             _tiled_step(KernelWriter(launch, own, ranges), settings, parts, sizes, (rows, across), run)
             for own, run in zip(names, runs, strict=False)
+            if ranges.bounds(run[-1]) != (0, 0)
         ]),
         form="transposed tile by tile",
     )  # fmt: skip

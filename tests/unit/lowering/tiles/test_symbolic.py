@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gcomp.dims import evaluate
+from gcomp.dims import Range, Ranges, evaluate
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.program import Program
@@ -286,3 +286,21 @@ def test_sums_of_any_number_of_images_divide_no_lane(sizes: tuple[int, int], cha
             assert op.results[0].type.get_shape() == ()
     x = np.random.default_rng(0).standard_normal((*sizes, channels)).astype(np.float32)
     assert check_kernel(program, "reduction", [x], settings) == []
+
+
+@pytest.mark.parametrize(("least", "most"), [(2, 2), (1, 3), (64, 64)])
+def test_blocks_of_which_there_are_none_by_the_bounds_have_no_kernel(least: int, most: int) -> None:
+    """Few elements are left over of no block, and blocks that are whole leave none."""
+    program = Program.parse("""func.func @main(%x: tensor<2x?xf32, ["2", "n"]>)
+          -> tensor<?x?x2x2xf32, ["n + 2", "n", "2", "2"]> {
+      %0 = stablehlo.broadcast_in_dim %x, dims = [3, 1]
+        : (tensor<2x?xf32, ["2", "n"]>) -> tensor<?x?x2x2xf32, ["n + 2", "n", "2", "2"]>
+      return %0 : tensor<?x?x2x2xf32, ["n + 2", "n", "2", "2"]>
+    }""")
+    program.ranges = Ranges({"n": Range(least, most)})
+    (launch,) = (op for op in as_kernel(program, "loop").ops() if isinstance(op, LaunchOp))
+    settings = settings_for(launch, program.ranges, 512)
+    steps = schedule(launch, "kernel", program.ranges, settings).steps
+    assert all(program.ranges.bounds(step.grid[0]) != (0, 0) for step in steps)
+    x = np.random.default_rng(0).standard_normal((2, most)).astype(np.float32)
+    assert check_kernel(program, "loop", [x], settings) == []
