@@ -13,11 +13,13 @@ import importlib.metadata
 import os
 import re
 import tempfile
+import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 
 from gcomp.errors import InternalError, UnsupportedError
+from gcomp.lowering.llvm.emitter import Request
 from gcomp.lowering.llvm.image import Image, link
 from gcomp.lowering.llvm.moving import memory_functions
 from gcomp.lowering.llvm.process import CHILDREN, Died, Refused
@@ -170,18 +172,31 @@ def _key(module: Module, variant: Variant, version: str) -> str:
 
 
 def _emit(module: Module, variant: Variant, *, form: str) -> bytes:
-    """A module's object, or assembly. Raises InternalError, with a file to reproduce it, where LLVM refuses it."""
-    options = {
-        "cpu": variant.cpu, "features": variant.features, "abiname": _ABI.get(variant.machine, ""),
-        "opt": _OPTIMIZATION, "reloc": "pic", "codemodel": "small",
-    }  # fmt: skip
-    request = {"name": module.name, "text": module.text, "triple": variant.triple, "options": options, "form": form}
+    """A module's object, or assembly. Raises InternalError, with a file to reproduce it, where LLVM refuses it.
+
+    LLVM has mistakes in what it does to make code fast, at which its process ends. What it does without computes the
+    same bits, more slowly: a warning says so.
+    """
     try:
-        return CHILDREN.ask(request)
+        return CHILDREN.ask(_request(module, variant, form, _OPTIMIZATION))
     except Refused as refused:
         raise _refusal(module, variant, "refuses the code", str(refused)) from None
     except Died as died:
-        raise _refusal(module, variant, "fails at the code", str(died)) from None
+        failure = died
+    with contextlib.suppress(Died, Refused):
+        if not failure.late:
+            found = CHILDREN.ask(_request(module, variant, form, 0))
+            warnings.warn(f"LLVM fails at the fast code of {module.name}, which is slower now: {failure}", stacklevel=2)
+            return found
+    raise _refusal(module, variant, "fails at the code", str(failure)) from None
+
+
+def _request(module: Module, variant: Variant, form: str, optimization: int) -> Request:
+    options = {
+        "cpu": variant.cpu, "features": variant.features, "abiname": _ABI.get(variant.machine, ""),
+        "opt": optimization, "reloc": "pic", "codemodel": "small",
+    }  # fmt: skip
+    return {"name": module.name, "text": module.text, "triple": variant.triple, "options": options, "form": form}
 
 
 def _refusal(module: Module, variant: Variant, what: str, why: str) -> InternalError:

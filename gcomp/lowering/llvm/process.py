@@ -29,7 +29,11 @@ _KEPT = ("LD_LIBRARY_PATH", "PATH", "TMPDIR")
 
 
 class Died(Exception):
-    """The process ended by itself, or took too long; the text says which."""
+    """The process ended by itself, or took too long (`late`); the text says which."""
+
+    def __init__(self, why: str, *, late: bool = False) -> None:
+        super().__init__(why)
+        self.late = late
 
 
 class Refused(Exception):
@@ -64,7 +68,8 @@ class _Child:
         finally:
             timer.cancel()
         if answer is None:
-            raise Died(f"it took longer than {seconds:g} s" if late.is_set() else self._last_words())
+            why = f"it took longer than {seconds:g} s" if late.is_set() else self._last_words()
+            raise Died(why, late=late.is_set())
         self.answered += 1
         if answer.startswith(emitter.REFUSED):
             raise Refused(answer[1:].decode(errors="replace"))

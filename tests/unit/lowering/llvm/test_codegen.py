@@ -14,6 +14,7 @@ import pytest
 from gcomp.errors import InternalError, UnsupportedError
 from gcomp.lowering.llvm import codegen
 from gcomp.lowering.llvm.codegen import Compilation, Module, assembly, compile_image, compile_objects
+from gcomp.lowering.llvm.emitter import Request
 from gcomp.lowering.llvm.process import Children, Died
 from gcomp.runtime.cpu.variants import VARIANTS
 
@@ -151,6 +152,27 @@ def test_a_failure_of_llvm_ends_no_process_of_the_user(tmp_path: Path, monkeypat
         assert caught.value.why is not None and "Cannot select" in caught.value.why
         assert caught.value.where is not None and text in Path(caught.value.where).read_text("utf-8")
     assert len(compile_objects(modules(3), V3)) == 3
+
+
+def test_where_llvm_fails_at_fast_code_it_makes_slower_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As at a remainder of constants beside masked integers, with AVX2: an assertion on bits of constants."""
+    ask, given = codegen.CHILDREN.ask, modules(1)[0]
+
+    def fails_at_fast_code(request: Request) -> bytes:
+        if request["options"]["opt"]:
+            raise Died("it ended with SIGABRT: an assertion")
+        return ask(request)
+
+    monkeypatch.setattr(codegen.CHILDREN, "ask", fails_at_fast_code)
+    with pytest.warns(UserWarning, match="fails at the fast code of m0, which is slower now: it ended with SIGABRT"):
+        assert compile_image([given], V3).entries["add0"] >= 0
+    monkeypatch.setattr(codegen.CHILDREN, "ask", lambda request: raise_late())
+    with pytest.raises(InternalError, match="fails at the code of m1"):
+        compile_objects([modules(2)[1]], V3)
+
+
+def raise_late() -> bytes:
+    raise Died("it took longer than 600 s", late=True)
 
 
 def test_what_takes_too_long_is_ended() -> None:
