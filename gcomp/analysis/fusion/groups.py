@@ -67,7 +67,7 @@ class Groups:
         for i in reversed(range(len(flow.ops))):
             if i in trees:
                 self._add_window(i, trees[i])
-            elif i not in inside and (not flow.free[i] or self._must_exist(i)):
+            elif self._must_exist(i) if flow.free[i] else i not in inside:
                 self._add(i)
         for group in dict.fromkeys(self.home.values()):
             self._connect(group)
