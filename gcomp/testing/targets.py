@@ -67,7 +67,11 @@ class TargetCheck:
         self._check_time()
         optimized = program.clone()
         for step in self.passes:
-            step.run(optimized, PassContext())
+            try:
+                step.run(optimized, PassContext())
+            except Exception as error:  # as the worker says what is raised there
+                kind = "unsupported" if isinstance(error, UnsupportedError) else "refused"
+                return TargetFailure(kind, f"{type(error).__name__}: {error} (in {step.name})")
         text, weights = weights_as_inputs(optimized)
         self.oracle.timeout = self.timeout if self.deadline is None else min(self.timeout, self.deadline.left)
         actual = self.oracle.run(text, [*arrays, *weights])

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 
+from gcomp.errors import InternalError, UnsupportedError
 from gcomp.ir.program import Program
+from gcomp.passes.base import Pass, PassContext
 from gcomp.passes.registry import parse_pipeline
 from gcomp.runtime.cpu.variants import VARIANTS, runs
 from gcomp.targets.base import target_named
@@ -63,3 +65,27 @@ def test_sums_have_the_bits_of_their_tile_programs(check: TargetCheck, monkeypat
     failure = check.failure(Program.parse(SUM), [x])
     assert failure is not None and failure.kind == "bits" and not failure.allowed
     assert "the evaluator has" in str(failure)
+
+
+class Raises(Pass):
+    """A pass that ends in an error."""
+
+    name: ClassVar[str] = "raises"
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+    def run(self, program: Program, context: PassContext) -> bool:
+        raise self.error
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [(KeyError(1), "refused"), (InternalError("lost"), "refused"), (UnsupportedError("no"), "unsupported")],
+)
+def test_what_a_pass_raises_is_a_failure_of_the_target(error: Exception, kind: str) -> None:
+    """And no crash of who compares, nor an answer that the reference lacks."""
+    with TargetCheck("cpu", [Raises(error)]) as check:
+        found = check.failure(Program.parse(SUM), [np.ones((3, 100), np.float32)])
+    assert found is not None and found.kind == kind
+    assert found.message.startswith(f"{type(error).__name__}: ") and found.message.endswith("(in raises)")
