@@ -300,7 +300,7 @@ _WRITERS: Mapping[str, Writer] = {
     "stablehlo.concatenate": workarounds.concatenate,
     "stablehlo.select": _select,
     "chlo.broadcast_select": _broadcast_select,
-    "stablehlo.dot_general": products.product(_dot),
+    "stablehlo.dot_general": products.product(workarounds.compute_on({"i2": "i8", "ui2": "ui8"}, _dot)),
     "stablehlo.convolution": products.convolution,
     "stablehlo.reduce": _reduce,
 }

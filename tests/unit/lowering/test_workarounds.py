@@ -67,6 +67,20 @@ def test_what_was_computed_in_few_bits_is_widened(op: str, text: str, wide: str)
       return %1, %2 : {result}, {type} }}""", a, b)  # fmt: skip
 
 
+@pytest.mark.parametrize("text", ["i2", "ui2", "i4"])
+@pytest.mark.parametrize("contracting", ["[2] x [2]", "[1] x [1]", "[1, 2] x [1, 2]"])
+def test_products_of_few_bits(contracting: str, text: str) -> None:
+    kept = [n for k, n in enumerate((3, 1, 2)) if str(k) not in contracting]
+    result = f"tensor<{'x'.join(map(str, [*kept, *kept]))}x{text}>"
+    agree(
+        f"""(%x: tensor<3x1x2x{text}>) -> {result} {{
+      %0 = stablehlo.dot_general %x, %x, contracting_dims = {contracting}
+        : (tensor<3x1x2x{text}>, tensor<3x1x2x{text}>) -> {result}
+      return %0 : {result} }}""",
+        (np.arange(6) % 2).reshape(3, 1, 2).astype(dtype_of(text)),
+    )
+
+
 @pytest.mark.parametrize("op", ["divide", "remainder"])
 @pytest.mark.parametrize("operands", ["%zero, %zero", "%low, %minus", "%x, %zero", "%rest, %rest"])
 def test_divisions_that_fold(op: str, operands: str) -> None:
