@@ -52,8 +52,29 @@ def overwrites(op: Operation, operand: int, result: int) -> bool:
         # All that needs the operand must be written in one pass: an earlier one would change what a later one reads.
         passes = _passes(body)
         return returned[result] in reached and len({passes.get(v, 0) for v in returned if v in reached}) == 1
+    if returned[result] in reached:
+        return True
     # What is scattered into is copied first: its copy must lie there, and nothing else.
-    return returned[result] in reached or not any(role_of(inner) is Role.SCATTER for inner in body)
+    if any(role_of(inner) is Role.SCATTER for inner in body):
+        return False
+    # Others that need the operand are written in the same step only where they lie element by element like the result.
+    alike = _alike(body, returned[result], count)
+    return all(v in alike for v in returned if v in reached)
+
+
+def _alike(body: list[Operation], value: SSAValue, count: Size) -> set[SSAValue]:
+    """The values whose elements lie like those of a value, which ops link element by element to it."""
+    found, links = {value}, list[set[SSAValue]]()
+    for op in body:
+        own = [i for i, v in enumerate(op.operands) if _is_of(v, count) and _at_its_own_place(op, [i], count)]
+        links.append({*(op.operands[i] for i in own), *(r for r in op.results if own and _is_of(r, count))})
+    while more := [link for link in links if not found.isdisjoint(link) and not link <= found]:
+        found.update(*more)
+    return found
+
+
+def _is_of(value: SSAValue, count: Size) -> bool:
+    return is_tensor(value.type) and _count(value) == count
 
 
 def _passes(body: list[Operation]) -> dict[SSAValue, int]:
