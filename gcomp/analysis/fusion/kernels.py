@@ -204,22 +204,11 @@ def _anchored_refusal(
     ):
         return "a product would ask of each element which piece of a concatenation it is of"
     image = flow.producer.get(flow.ops[anchor].operands[0])
-    if (
-        machine.borders
-        and kind == "convolution"
-        and image in before
-        and not flow.free[image]
-        and isinstance(flow.ops[image], hlo.TransposeOp)
-    ):
-        return "a convolution would gather what is transposed at each point of its window"
-    if (
-        machine.borders
-        and kind == "matmul"
-        and image in before
-        and not flow.free[image]
-        and _ends_otherwise(flow.ops[image])
-    ):
-        return "a product would gather what is transposed for each block of its columns"
+    if machine.borders and image in before and not flow.free[image]:
+        if kind == "convolution" and isinstance(flow.ops[image], hlo.TransposeOp):
+            return "a convolution would gather what is transposed at each point of its window"
+        if kind == "matmul" and _ends_otherwise(flow.ops[image]):
+            return "a product would gather what is transposed for each block of its columns"
     odd = next((i for i in outputs if i not in after), None)
     if odd is not None:
         return f"{flow.ops[odd].name} is needed outside too"

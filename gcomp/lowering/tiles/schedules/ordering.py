@@ -8,21 +8,25 @@ from typing import cast
 
 from xdsl.ir import Attribute, SSAValue
 
-from gcomp.analysis.indexing.maps import d
+from gcomp.analysis.indexing.maps import d, linear
 from gcomp.dims import Size, product
 from gcomp.ir import chlo
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.types import ELEMENT_TYPES, dtype_text, shape_of
 from gcomp.lowering.tiles.build import TileBuilder
+from gcomp.lowering.tiles.elements.bits import pack
 from gcomp.lowering.tiles.elements.elementwise import apply_region, total_order
-from gcomp.lowering.tiles.frames import delinearize
+from gcomp.lowering.tiles.frames import Frame, delinearize
 from gcomp.lowering.tiles.functions import kind_of
+from gcomp.lowering.tiles.schedules.kernel import KernelWriter, is_covered
 from gcomp.lowering.tiles.tile import HELD, element
 from gcomp.records import record
 
 ROW = 0
 """The coordinate of a row."""
+LANES = 16
+"""Elements that are compared, moved or copied at a time, where a program is one thread."""
 
 Tiles = Sequence[SSAValue]
 Before = Callable[[TileBuilder, Tiles, Tiles], SSAValue]
@@ -136,4 +140,24 @@ def _scratch_type(value: SSAValue) -> Attribute:
     return ELEMENT_TYPES[HELD.get(kind, kind)]
 
 
-__all__ = ["ROW", "Before", "Problem", "Tiles", "problem_of"]
+def write_kept(
+    writer: KernelWriter, frame: Frame, problem: Problem, wanted: Sequence[int], buffers: Sequence[SSAValue],
+    source: SSAValue,
+) -> None:  # fmt: skip
+    """Copy the first elements of a row, which begin at `source` in scratch memory, to where the results lie."""
+    b, place = writer.b, frame.declare(problem.kept)
+
+    def copy(at: SSAValue, _: Tiles) -> Tiles:
+        along = b.add(at, b.iota(LANES, 0, 1))
+        frame.bind(place, along, partial=not is_covered(frame, problem.kept, LANES))
+        mask = frame.mask((), {d(place).text})
+        target = frame.position(linear(problem.kept_shape, problem.indices(0 if problem.kept == 1 else d(place))))
+        for j, n in enumerate(wanted):
+            found = b.load(buffers[n], b.add(source, along), mask)
+            b.store(writer.outputs[j], target, pack(b, found, dtype_text(writer.launch.results[j].type)), mask)
+        return []
+
+    b.loop(b.position(0), frame.position(problem.kept), LANES, [], copy)
+
+
+__all__ = ["LANES", "ROW", "Before", "Problem", "Tiles", "problem_of", "write_kept"]

@@ -32,7 +32,7 @@ from gcomp.lowering.tiles.schedules.kernel import (
     is_covered,
     power_of_two,
 )
-from gcomp.lowering.tiles.schedules.ordering import ROW, Problem, Tiles, problem_of
+from gcomp.lowering.tiles.schedules.ordering import ROW, Problem, Tiles, problem_of, write_kept
 from gcomp.lowering.tiles.schedules.top_k import Selecting, is_selected
 from gcomp.lowering.tiles.tile import IN_ORDER, broadcast_shapes, element, static_shape
 
@@ -256,7 +256,7 @@ class _Merging:
         self, launch: LaunchOp, problem: Problem, wanted: Sequence[int], name: str, ranges: Ranges, chunk: int,
         levels: int,
     ) -> None:  # fmt: skip
-        self.launch, self.problem, self.wanted, self.chunk, self.levels = launch, problem, wanted, chunk, levels
+        self.problem, self.wanted, self.chunk, self.levels = problem, wanted, chunk, levels
         self.writer = KernelWriter(launch, name, ranges)
         self.b, self.frame = self.writer.b, self.writer.frame()
         self.keys = len(problem.operands)
@@ -271,7 +271,7 @@ class _Merging:
         begins = begin, b.add(begin, frame.position(product(problem.shape)))
         step = b.position(self.chunk)
         carried = b.loop(b.position(0), b.position(self.levels), 1, [step, *begins], self._level)
-        self._write(carried[1])
+        write_kept(self.writer, frame, problem, self.wanted, self.buffers, carried[1])
         step = self.writer.step((problem.rows,))
         step.kernel.attributes[IN_ORDER] = UnitAttr()
         return step
@@ -317,23 +317,6 @@ class _Merging:
             return [b.add(k, step) for k, step in zip(taken, steps, strict=True)]
 
         b.loop(zero, b.apply("minimum", b.add(left, right), self.kept), 1, [zero, zero], element_of)
-
-    def _write(self, source: SSAValue) -> None:
-        """Copy the first elements to where the results lie."""
-        b, frame, problem, lanes = self.b, self.frame, self.problem, 16
-        place = frame.declare(problem.kept)
-
-        def copy(at: SSAValue, _: Tiles) -> Tiles:
-            along = b.add(at, b.iota(lanes, 0, 1))
-            frame.bind(place, along, partial=not is_covered(frame, problem.kept, lanes))
-            mask = frame.mask((), {d(place).text})
-            target = frame.position(linear(problem.kept_shape, problem.indices(0 if problem.kept == 1 else d(place))))
-            for j, n in enumerate(self.wanted):
-                found = b.load(self.buffers[n], b.add(source, along), mask)
-                b.store(self.writer.outputs[j], target, pack(b, found, dtype_text(self.launch.results[j].type)), mask)
-            return []
-
-        b.loop(b.position(0), self.kept, lanes, [], copy)
 
 
 def frame_place(problem: Problem, place: Size) -> Size:

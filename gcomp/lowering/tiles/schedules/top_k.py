@@ -11,17 +11,13 @@ from collections.abc import Sequence
 from xdsl.dialects.builtin import UnitAttr
 from xdsl.ir import SSAValue
 
-from gcomp.analysis.indexing.maps import d, linear
+from gcomp.analysis.indexing.maps import d
 from gcomp.dims import Ranges, product
 from gcomp.ir.kernel import LaunchOp
-from gcomp.ir.types import dtype_text
-from gcomp.lowering.tiles.elements.bits import pack
 from gcomp.lowering.tiles.schedules.kernel import KernelWriter, Scratch, Step, is_covered
-from gcomp.lowering.tiles.schedules.ordering import Problem, Tiles
+from gcomp.lowering.tiles.schedules.ordering import LANES, Problem, Tiles, write_kept
 from gcomp.lowering.tiles.tile import IN_ORDER
 
-LANES = 16
-"""Elements that are compared, and kept ones that are moved, at a time."""
 PART = 4
 """Rows have at least so many times the elements that are kept."""
 
@@ -38,7 +34,7 @@ class Selecting:
     """The kernel that keeps the first elements of a row in scratch memory, in order, and writes them at the end."""
 
     def __init__(self, launch: LaunchOp, problem: Problem, wanted: Sequence[int], name: str, ranges: Ranges) -> None:
-        self.launch, self.problem, self.wanted = launch, problem, wanted
+        self.problem, self.wanted = problem, wanted
         kinds = problem.scratch_types(wanted)
         self.scratch = tuple([Scratch(kind, product([problem.rows, problem.kept])) for kind in kinds])
         self.writer = KernelWriter(launch, name, ranges)
@@ -50,7 +46,7 @@ class Selecting:
         """The kernel: one program for each row."""
         b, frame, problem = self.b, self.frame, self.problem
         frame.coordinate(problem.rows, b.program_id(0))
-        self.lanes, self.one, self.rank = (frame.declare(n) for n in (problem.length, problem.length, problem.kept))
+        self.lanes, self.one = frame.declare(problem.length), frame.declare(problem.length)
         self.elements = self.writer.elements(frame)
         self.length, self.kept = frame.position(problem.length), frame.position(problem.kept)
         self.begin = b.multiply(b.program_id(0), self.kept)
@@ -58,7 +54,7 @@ class Selecting:
         # Until there are as many as are kept, every element comes before the last one, whatever this is.
         last = [b.cast(v, buffer.type.element) for v, buffer in zip(self._at(zero), self.buffers, strict=False)]  # type: ignore[attr-defined]
         b.loop(zero, self.length, LANES, [zero, *last], self._block)
-        self._write()
+        write_kept(self.writer, frame, problem, self.wanted, self.buffers, self.begin)
         step = self.writer.step((problem.rows,))
         step.kernel.attributes[IN_ORDER] = UnitAttr()
         return step
@@ -137,23 +133,6 @@ class Selecting:
         b.loop(b.position(0), b.apply("subtract", blocks, first), 1, [], move)
         end = b.add(self.begin, b.apply("subtract", after, one))
         return [after, *[b.load(buffer, end, None) for buffer in self.buffers[: self.keys]]]
-
-    def _write(self) -> None:
-        """Copy what is kept to where the results lie."""
-        b, frame, problem = self.b, self.frame, self.problem
-
-        def copy(at: SSAValue, _: Tiles) -> Tiles:
-            along = b.add(at, b.iota(LANES, 0, 1))
-            frame.bind(self.rank, along, partial=not is_covered(frame, problem.kept, LANES))
-            mask = frame.mask((), {d(self.rank).text})
-            place = 0 if problem.kept == 1 else d(self.rank)
-            target = frame.position(linear(problem.kept_shape, problem.indices(place)))
-            for j, n in enumerate(self.wanted):
-                found = b.load(self.buffers[n], b.add(self.begin, along), mask)
-                b.store(self.writer.outputs[j], target, pack(b, found, dtype_text(self.launch.results[j].type)), mask)
-            return []
-
-        b.loop(b.position(0), self.kept, LANES, [], copy)
 
 
 __all__ = ["Selecting", "is_selected"]
