@@ -343,8 +343,8 @@ def _is_kept(op: hlo.DotOp | hlo.DotGeneralOp | hlo.ConvolutionOp) -> int:
 
 
 def _lies(value: SSAValue) -> bool:
-    """Whether elements are read where they lie in memory."""
-    while isinstance(value.owner, hlo.ReshapeOp) and dtype_text(value.type) == BYTES[0]:
+    """Whether elements are read where they lie in memory, in whatever shape."""
+    while isinstance(value.owner, hlo.ReshapeOp):
         value = value.owner.operand
     return isinstance(value, BlockArgument)
 
