@@ -7,7 +7,7 @@ ops; `maps` says what a map is. docs/guides/fusion.md shows their use.
 from __future__ import annotations
 
 from gcomp.analysis.indexing import rows as rows  # fills the table
-from gcomp.analysis.indexing.counting import Count, Strides, is_injective, strides, touched_elements
+from gcomp.analysis.indexing.counting import Count, Strides, is_injective, stride_along, strides, touched_elements
 from gcomp.analysis.indexing.evaluation import evaluate, footprint, relation
 from gcomp.analysis.indexing.maps import (
     Condition,
@@ -49,6 +49,7 @@ __all__ = [
     "reads",
     "relation",
     "simplify",
+    "stride_along",
     "strides",
     "through",
     "touched_elements",

@@ -222,13 +222,29 @@ class Strides(NamedTuple):
 
 def strides(m: IndexingMap, ranges: Ranges = FROM_ZERO) -> Strides | None:
     """The position in memory as a sum of multiples of coordinates and range variables; None if it is not one."""
-    known = Known({name: (0, size - 1) for name, size in m.extents().items()}, ranges)
-    flat = known.simplify(linear(m.shape, m.indices))
+    flat = _position(m, ranges)
     distances: list[Size] = []
     for name in m.extents():
-        by = linear_slope(flat, name)
-        if by is None or symbols_of(by) & m.extents().keys():
+        if (by := _distance(m, flat, name)) is None:
             return None
         distances.append(by)
     offset = substitute(flat, dict.fromkeys(m.extents(), 0))
     return Strides(offset, tuple(distances[: len(m.domain)]), tuple(distances[len(m.domain) :]))
+
+
+def stride_along(m: IndexingMap, dimension: int, ranges: Ranges = FROM_ZERO) -> Size | None:
+    """How far apart neighbours along one dimension of the result lie in a row-major operand, whatever the other
+    coordinates are (heads that share one are read by quotients of theirs); None where that differs."""
+    return _distance(m, _position(m, ranges), list(m.extents())[dimension])
+
+
+def _position(m: IndexingMap, ranges: Ranges) -> Size:
+    """Where the element that is read lies in a row-major operand."""
+    known = Known({name: (0, size - 1) for name, size in m.extents().items()}, ranges)
+    return known.simplify(linear(m.shape, m.indices))
+
+
+def _distance(m: IndexingMap, position: Size, name: str) -> Size | None:
+    """What one step of a coordinate or range variable adds to a position; None where that differs."""
+    by = linear_slope(position, name)
+    return None if by is None or symbols_of(by) & m.extents().keys() else by

@@ -15,7 +15,7 @@ from typing import cast
 from xdsl.ir import BlockArgument, SSAValue
 
 from gcomp.analysis.fusion.rows import is_inner, longest_row
-from gcomp.analysis.indexing import reads, strides
+from gcomp.analysis.indexing import reads, stride_along
 from gcomp.analysis.machines import KEPT_ROW
 from gcomp.analysis.winograd import BLOCK
 from gcomp.dims import Ranges, Size, floordiv, product
@@ -310,8 +310,7 @@ def _has_runs(op: hlo.ConvolutionOp) -> bool:
 def _are_neighbours(launch: LaunchOp, value: SSAValue, dimensions: Sequence[int], ranges: Ranges) -> bool:
     """Whether elements along one of these dimensions of a value are neighbours in memory."""
     found = [m for maps in reads(value, launch.block.args, ranges).values() for m in maps]
-    distances = [None if m.ranges else strides(m, ranges) for m in found]
-    return any(found is not None and found.domain[k] == 1 for found in distances for k in dimensions)
+    return any(not m.ranges and stride_along(m, k, ranges) == 1 for m in found for k in dimensions)
 
 
 def _transposed(space: Space, lanes: int) -> Choice:
