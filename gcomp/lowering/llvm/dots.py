@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from xdsl.ir import BlockArgument
 
 from gcomp.lowering.llvm import arithmetic, casts
+from gcomp.lowering.llvm.fetching import fetch
 from gcomp.lowering.llvm.kernel import Kernel
 from gcomp.lowering.llvm.lanes import Lanes, shuffle, vectorial, whole
 from gcomp.lowering.llvm.tiles import Pieces, Stored, Tile, gather
@@ -24,8 +25,6 @@ UNROLLED = 4
 """Terms that are added in one iteration, at most."""
 MOST_BLOCKS = 2
 """Blocks of sums beside each other that are written one after the other; others are in a loop."""
-FETCHED = 64
-"""Lines of a cache from which on what follows a tile is fetched ahead."""
 
 Fetch = Callable[[str], None]
 """Fetches something at a term of a sum."""
@@ -98,22 +97,14 @@ def _is_replaced(k: Kernel, op: tile.DotOp, acc: Stored) -> bool:
 
 
 def _fetch_ahead(k: Kernel, rhs: Tile, number: Index, blocks: int) -> Fetch | None:
-    """Brings what is read after a tile into the second cache: a block's iterations bring the block's share of it."""
-    if rhs.following is None or rhs.following.lines < FETCHED:
+    """Fetches what is read after a tile: a block's iterations bring the block's share of it."""
+    following = rhs.following
+    if following is None:
         return None
-    w, lines, address = k.w, rhs.following.lines, rhs.following.address
-    iterations = -(-rhs.rows // UNROLLED)
-    count = blocks * iterations
-    each = -(-lines // count)
-
-    def fetch(term: str) -> None:
-        iteration = w.add(w.multiply(number, iterations), w.divide(term, UNROLLED))
-        first = w.divide(w.multiply(iteration, lines), count)
-        w.declare("llvm.prefetch.p0", "void", ["ptr", "i32", "i32", "i32"])
-        for line in range(each):
-            w.emit(f"call void @llvm.prefetch.p0(ptr {address(w.add(first, line))}, i32 0, i32 2, i32 1)")
-
-    return fetch
+    w, iterations = k.w, -(-rhs.rows // UNROLLED)
+    return lambda term: fetch(
+        w, following, w.add(w.multiply(number, iterations), w.divide(term, UNROLLED)), blocks * iterations
+    )
 
 
 def block_of(rows: int, vectors: int, most: int) -> tuple[int, int]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from math import gcd, prod
-from typing import Any
+from typing import Any, TypeVar
 
 from xdsl.ir import Block, Operation, SSAValue
 
 from gcomp.lowering.llvm.columns import Column, is_column, read_flat
+from gcomp.lowering.llvm.fetching import Following, fetch
 from gcomp.lowering.llvm.lanes import Lanes, part
 from gcomp.lowering.llvm.tiles import MOST_PIECES, Pieces, Read, Stored, Tile, View, fill, spaces
 from gcomp.lowering.llvm.writer import Index, Space, Writer
@@ -24,6 +25,7 @@ ONCE = (*PIECEWISE, tile.StoreOp, combining.ReduceOp)
 FEW = 8
 """Pieces of a value that are computed side by side, at most: each op of all of them, and then the next."""
 
+R = TypeVar("R")
 Row = Callable[["Kernel", Any], None]
 """Prints an op."""
 
@@ -46,6 +48,8 @@ class Kernel:
         """Bytes on the stack that are always 0."""
         self.held: list[Space] = []
         """Memory of loops around what is being printed."""
+        self.ahead: list[Following] = []
+        """What the next program loads: this one fetches it in the next loop over pieces that it computes."""
         self.divided: set[SSAValue] = set()
         """Columns of positions that are divided by sizes which the call decides, and what follows from them."""
         self._rows = rows
@@ -138,8 +142,20 @@ class Kernel:
                 Pieces(w, shape, dtype, width, [piece[k] for piece in pieces]) for k, (shape, dtype) in enumerate(types)
             ]
         targets = [Stored(w, shape, dtype, width) for shape, dtype in types]
-        fill(targets, sources, read)
+        fill(targets, sources, self.fetching(first, read))
         return targets
+
+    def fetching(self, tile: Tile, one: Callable[..., R]) -> Callable[..., R]:
+        """What is done with each piece of a tile, in order, and with it a share of what is to be fetched ahead."""
+        following, self.ahead = self.ahead, []
+
+        def both(row: Index, column: Index, *others: Any) -> R:
+            number = self.w.divide(self.w.add(self.w.multiply(row, tile.columns), column), tile.width)
+            for found in following:
+                fetch(self.w, found, number, tile.count)
+            return one(row, column, *others)
+
+        return both if following else one
 
     def pieces(self, value: SSAValue) -> int:
         """How many pieces a value has."""

@@ -6,12 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import prod
 
-from xdsl.ir import SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
 from gcomp.lowering.llvm import arithmetic
+from gcomp.lowering.llvm.fetching import LINE, Following
 from gcomp.lowering.llvm.kernel import FEW, Kernel
 from gcomp.lowering.llvm.lanes import Lanes, constant, part, position, splat, vectorial, whole
-from gcomp.lowering.llvm.tiles import LINE, MOST_PIECES, Following, Read, Tile, byte, each, read, truth, write
+from gcomp.lowering.llvm.tiles import MOST_PIECES, Read, Tile, byte, each, read, truth, write
 from gcomp.lowering.llvm.transposing import MOST_ROWS, is_unwritten_until, reads_by_number
 from gcomp.lowering.llvm.writer import Index, Writer, stored_bytes, stored_type, suffix, type_of, vector
 from gcomp.lowering.tiles import tile
@@ -201,6 +202,8 @@ def loads(k: Kernel, op: tile.LoadOp) -> None:
             k.view(op.result, get, sources)
             return
     k.compute(op.result, get, sources)
+    if (following := _of_next_program(k, op, offset)) is not None:
+        k.ahead.append(following)
 
 
 def _is_direct(op: tile.LoadOp) -> bool:
@@ -271,6 +274,16 @@ def _following(k: Kernel, op: tile.LoadOp, offset: Tile) -> Following | None:
     return Following(offset.rows * per_row, address_of)
 
 
+def _of_next_program(k: Kernel, op: tile.LoadOp, offset: Tile) -> Following | None:
+    """What the next program loads, where that lies behind what this one does, rows of neighbours without gaps."""
+    count, item, pitch = advance(op.offset), stored_bytes(element(op.result)), _pitch(k, op, offset)
+    if not count or pitch is None or count > prod(offset.shape) or (offset.rows > 1 and count != offset.rows * pitch):
+        return None
+    w = k.w
+    first = w.place(address(w, k.buffers[op.buffer], element(op.result), offset.get(0, 0, 1)), count, item)
+    return Following(count * item // LINE, lambda line: w.place(first, line, LINE))
+
+
 def _is_known(positions: SSAValue) -> bool:
     """Whether positions follow from the program's number and the iterations alone, and not from what is in memory."""
     waiting, seen = [positions], set[SSAValue]()
@@ -304,9 +317,26 @@ def rise(value: SSAValue) -> int | None:
         return rise(op.operand)
     if isinstance(op, tile.BroadcastOp):
         return rise(op.operand) if static_shape(op.operand)[:1] == shape[:1] else 0
+    return _of_terms(op, rise)
+
+
+def advance(value: SSAValue) -> int | None:
+    """By how much positions rise from one program to the next; None where it is not the same for all."""
+    op = value.owner
+    if isinstance(op, tile.ConstantOp | tile.IotaOp):
+        return 0
+    if isinstance(op, tile.ProgramIdOp):
+        return 1 if op.axis.value.data == 0 else None
+    if isinstance(op, tile.BroadcastOp):
+        return advance(op.operand)
+    return _of_terms(op, advance)
+
+
+def _of_terms(op: Operation | Block, slope: Callable[[SSAValue], int | None]) -> int | None:
+    """By how much sums, differences and multiples rise, of values that rise by a slope each."""
     if not isinstance(op, tile.ElementwiseOp) or op.function_name not in ("add", "subtract", "multiply"):
         return None
-    first, second = map(rise, op.operands)
+    first, second = map(slope, op.operands)
     if first is None or second is None:
         return None
     if op.function_name != "multiply":
@@ -335,7 +365,7 @@ def stores(k: Kernel, op: tile.StoreOp) -> None:
         put(k, buffer, offset.get(row, column, value.width), value.get(row, column, value.width), given)
 
     few = MOST_PIECES if k.work(op.value) * value.count <= MOST_UNROLLED else FEW
-    each(value, value.width, few, sources, one)
+    each(value, value.width, few, sources, k.fetching(value, one) if value.count > few else one)
 
 
 _COMBINE = {"add": "add", "max": "maximum", "min": "minimum", "and": "and", "or": "or", "xor": "xor"}

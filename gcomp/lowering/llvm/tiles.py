@@ -10,12 +10,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from math import gcd, prod
 
+from gcomp.lowering.llvm.fetching import Following
 from gcomp.lowering.llvm.lanes import Lanes, join, part, vectorial, whole
 from gcomp.lowering.llvm.writer import Index, Space, Writer, stored_bytes, stored_type, type_of, vector
-from gcomp.records import record
 
-LINE = 64
-"""Bytes that a cache fetches at a time."""
 MOST_BESIDE = 4
 """Pieces of a row that an iteration of a loop over rows does one after the other, at most."""
 MOST_PIECES = 32
@@ -23,14 +21,6 @@ MOST_PIECES = 32
 
 Read = Callable[[Index, Index, int], Lanes]
 """Of a row, a column and a number of lanes: these elements."""
-
-
-@record
-class Following:
-    """What lies in memory where the next tile of a loop is read: so many lines of a cache, and where each begins."""
-
-    lines: int
-    address: Callable[[Index], str]
 
 
 class Tile(ABC):

@@ -17,7 +17,7 @@ from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.program import Program
 from gcomp.ir.types import tensor
 from gcomp.lowering.llvm import settings
-from gcomp.lowering.llvm.lower import launch_kernels, lower, lowerings
+from gcomp.lowering.llvm.lower import code_texts, launch_kernels, lower, lowerings
 from gcomp.lowering.llvm.settings import settings_for
 from gcomp.passes.manager import PassManager
 from gcomp.passes.registry import parse_pipeline
@@ -462,6 +462,8 @@ def test_rows_that_are_kept_have_the_bits_of_rows_that_are_read_again(
     kept = agree(text, inputs)
     sources = "".join(lower(planned(text), "cpu", HERE[:1]).texts.values())
     assert ("chains" in sources) == (16 < length <= 4096)
+    fetched = "prefetch" in "".join(code_texts(planned(text), HERE[0]).values())
+    assert fetched == (length in (1000, 4096)), "4 KB and more of the next rows, where rows are kept"
     monkeypatch.setattr(settings, "LEAST_REPEATED", 1 << 30)
     again = agree(text, inputs)
     assert [x.tobytes() for x in kept] == [x.tobytes() for x in again]
