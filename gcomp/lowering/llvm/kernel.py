@@ -48,6 +48,8 @@ class Kernel:
         """Bytes on the stack that are always 0."""
         self.held: list[Space] = []
         """Memory of loops around what is being printed."""
+        self.streamed: frozenset[SSAValue] = frozenset()
+        """Buffers that are written past the caches."""
         self.ahead: list[Following] = []
         """What the next program loads: this one fetches it in the next loop over pieces that it computes."""
         self.divided: set[SSAValue] = set()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import field, replace
 from functools import cached_property
@@ -25,9 +25,11 @@ from gcomp.lowering.llvm.entry import ENTRY, Segment, print_entry
 from gcomp.lowering.llvm.image import Image
 from gcomp.lowering.llvm.printing import print_kernel
 from gcomp.lowering.llvm.settings import settings_for
+from gcomp.lowering.llvm.streaming import streamed_arguments, streamed_results
 from gcomp.lowering.signatures import signature_of
 from gcomp.lowering.tiles.drafts import Draft, Part
 from gcomp.lowering.tiles.expanding import expand
+from gcomp.lowering.tiles.forms import form_of
 from gcomp.lowering.tiles.naming import with_named_sizes
 from gcomp.lowering.tiles.printing import kernel_text
 from gcomp.lowering.tiles.schedules import schedule
@@ -191,7 +193,10 @@ def lowerings(
             tell(function)
         return found
 
-    return drafts(program, make, calls_host=True)
+    def form(launch: LaunchOp) -> Hashable:
+        return form_of(launch), streamed_results(launch, program.ranges)
+
+    return drafts(program, make, calls_host=True, form=form)
 
 
 def tile_programs(program: Program, variant: Variant) -> list[Lowering[Unprinted] | HostOp]:
@@ -217,7 +222,8 @@ def launch_kernels(
     """The kernels of a launch for vectors of so many bits, and a way to multiply bytes; their tile programs are
     expanded. Without `settings` they are those that are chosen without measurements."""
     scheduled = _scheduled(launch, ranges, bits, settings)
-    return LoweredLaunch(scheduled, tuple([_print_step(step, bits, words) for step in scheduled.steps]))
+    streamed = streamed_results(launch, ranges)
+    return LoweredLaunch(scheduled, tuple([_print_step(step, bits, words, streamed) for step in scheduled.steps]))
 
 
 def _scheduled(launch: LaunchOp, ranges: Ranges, bits: int, settings: Settings | None = None) -> Scheduled:
@@ -231,9 +237,9 @@ def _scheduled(launch: LaunchOp, ranges: Ranges, bits: int, settings: Settings |
     return scheduled
 
 
-def _print_step(step: Step, bits: int, words: str) -> Function:
+def _print_step(step: Step, bits: int, words: str, streamed: frozenset[int]) -> Function:
     kernel = step.kernel
-    text = print_kernel(kernel, _PLACEHOLDER, bits, words)
+    text = print_kernel(kernel, _PLACEHOLDER, bits, words, streamed_arguments(step, streamed))
     arguments = _arguments(kernel)
     digest = hashlib.sha256(f"{text}{arguments}".encode()).hexdigest()[:16]
     stem = re.sub(r"[^A-Za-z0-9_]", "_", kernel.kernel_name)

@@ -6,12 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import prod
 
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import SSAValue
 
 from gcomp.lowering.llvm import arithmetic
 from gcomp.lowering.llvm.fetching import LINE, Following
 from gcomp.lowering.llvm.kernel import FEW, Kernel
 from gcomp.lowering.llvm.lanes import Lanes, constant, part, position, splat, vectorial, whole
+from gcomp.lowering.llvm.positions import advance, multiple, rise
 from gcomp.lowering.llvm.tiles import MOST_PIECES, Read, Tile, byte, each, read, truth, write
 from gcomp.lowering.llvm.transposing import MOST_ROWS, is_unwritten_until, reads_by_number
 from gcomp.lowering.llvm.writer import Index, Writer, stored_bytes, stored_type, suffix, type_of, vector
@@ -24,6 +25,9 @@ KNOWN = (tile.BroadcastOp, tile.CastOp, tile.ConstantOp, tile.ElementwiseOp, til
 
 MOST_UNROLLED = 64
 """Ops on vectors that are computed for what a kernel stores, at most, where that is no loop."""
+
+VECTORS = (16, 32, 64)
+"""Bytes that a processor writes past its caches at a time."""
 
 Where = Callable[[Index], str]
 """Of a row: where it begins."""
@@ -84,8 +88,10 @@ def _load_one(k: Kernel, buffer: str, dtype: str, offset: Lanes, mask: Lanes | N
     return read(w, chosen, dtype, 1)
 
 
-def put(k: Kernel, buffer: str, offset: Lanes, value: Lanes, mask: Lanes | None) -> None:
-    """Write elements where the mask is true."""
+def put(
+    k: Kernel, buffer: str, offset: Lanes, value: Lanes, mask: Lanes | None, *, streamed: bool = False
+) -> None:  # fmt: skip
+    """Write elements where the mask is true; `streamed` ones past the caches, to an address of a multiple of theirs."""
     w, dtype, count = k.w, value.dtype, value.count
     if mask is not None and mask.is_uniform and mask.number is not None:
         if not mask.number:
@@ -97,7 +103,7 @@ def put(k: Kernel, buffer: str, offset: Lanes, value: Lanes, mask: Lanes | None)
         # Where nothing is to be written, it is written to the stack.
         where, mask = w.pure(f"select i1 {mask.base}, ptr {where}, ptr {k.nowhere}"), None
     if contiguous and mask is None:
-        write(w, where, value)
+        write(w, where, value, streamed=streamed)
         return
     if mask is None and offset.base is not None and offset.stride and dtype != "i1":
         _put_apart(w, address(w, buffer, dtype, replace(offset, count=1)), offset.stride, value)
@@ -305,53 +311,6 @@ def _pitch(k: Kernel, op: tile.LoadOp, offset: Tile) -> int | None:
     return rise(op.offset) if is_row and len(offset.shape) == 2 else None
 
 
-def rise(value: SSAValue) -> int | None:
-    """By how much a matrix of positions rises from one row to the next; None where it is not the same everywhere."""
-    op = value.owner
-    shape = static_shape(value)
-    if len(shape) < 2 or shape[0] == 1 or isinstance(op, tile.ConstantOp):
-        return 0
-    if isinstance(op, tile.IotaOp):
-        return int(op.axis == 0)
-    if isinstance(op, tile.CastOp) and isinstance(op.operand.owner, tile.IotaOp):
-        return rise(op.operand)
-    if isinstance(op, tile.BroadcastOp):
-        return rise(op.operand) if static_shape(op.operand)[:1] == shape[:1] else 0
-    return _of_terms(op, rise)
-
-
-def advance(value: SSAValue) -> int | None:
-    """By how much positions rise from one program to the next; None where it is not the same for all."""
-    op = value.owner
-    if isinstance(op, tile.ConstantOp | tile.IotaOp):
-        return 0
-    if isinstance(op, tile.ProgramIdOp):
-        return 1 if op.axis.value.data == 0 else None
-    if isinstance(op, tile.BroadcastOp):
-        return advance(op.operand)
-    return _of_terms(op, advance)
-
-
-def _of_terms(op: Operation | Block, slope: Callable[[SSAValue], int | None]) -> int | None:
-    """By how much sums, differences and multiples rise, of values that rise by a slope each."""
-    if not isinstance(op, tile.ElementwiseOp) or op.function_name not in ("add", "subtract", "multiply"):
-        return None
-    first, second = map(slope, op.operands)
-    if first is None or second is None:
-        return None
-    if op.function_name != "multiply":
-        return first + second if op.function_name == "add" else first - second
-    if (first, second) == (0, 0):
-        return 0
-    factor = next((_number(v) for v in op.operands if _number(v) is not None), None)
-    return None if factor is None else (first or second) * factor
-
-
-def _number(value: SSAValue) -> int | None:
-    """The integer that a constant repeats."""
-    return int(value.owner.value.splat()) if isinstance(value.owner, tile.ConstantOp) else None
-
-
 def stores(k: Kernel, op: tile.StoreOp) -> None:
     """Print tile.store: all elements are computed before the first is written."""
     buffer, shape = k.buffers[op.buffer], static_shape(op.value)
@@ -360,9 +319,15 @@ def stores(k: Kernel, op: tile.StoreOp) -> None:
     masks = None if mask is None else k.spread(mask, shape)
     sources = [offset, value, *([] if mask is None else [mask])]
 
+    vector_bytes = value.width * stored_bytes(value.dtype)
+    streamed = (
+        op.buffer in k.streamed and vector_bytes in VECTORS and multiple(op.offset, value.width) % value.width == 0
+    )
+
     def one(row: Index, column: Index) -> None:
         given = None if masks is None else masks(row, column, value.width)
-        put(k, buffer, offset.get(row, column, value.width), value.get(row, column, value.width), given)
+        lanes = value.get(row, column, value.width)
+        put(k, buffer, offset.get(row, column, value.width), lanes, given, streamed=streamed)
 
     few = MOST_PIECES if k.work(op.value) * value.count <= MOST_UNROLLED else FEW
     each(value, value.width, few, sources, k.fetching(value, one) if value.count > few else one)

@@ -20,6 +20,7 @@ from gcomp.ir.locations import where
 from gcomp.lowering.llvm import arithmetic, casts, folds, memory, quotients
 from gcomp.lowering.llvm.columns import Column, flat, is_column
 from gcomp.lowering.llvm.dots import dots
+from gcomp.lowering.llvm.fetching import LINE
 from gcomp.lowering.llvm.kernel import POSITIONS, Kernel, Row
 from gcomp.lowering.llvm.lanes import Lanes, constant, constant_lanes, position, uniform, vectorial, whole
 from gcomp.lowering.llvm.tiles import Pieces, Stored, Tile, fill, gather
@@ -36,10 +37,13 @@ MOST_UNROLLED = 1400
 """Vectors in registers in all of its iterations together, at most: LLVM takes a millisecond for ten of them."""
 
 
-def print_kernel(kernel: KernelOp, name: str, bits: int, words: str = "") -> str:
+def print_kernel(
+    kernel: KernelOp, name: str, bits: int, words: str = "", streamed: frozenset[int] = frozenset()
+) -> str:  # fmt: skip
     """The text of a kernel's function, with the declarations that it needs, for vectors of so many bits.
 
-    `words` is how the processor multiplies bytes (`Variant.words`). Elementary functions are expanded before
+    `words` is how the processor multiplies bytes (`Variant.words`), `streamed` are the numbers of arguments that are
+    written past the caches where their addresses allow it. Elementary functions are expanded before
     (`gcomp.lowering.tiles.expanding`). Raises InternalError for an op that has no row here.
     """
     k = Kernel(ROWS, bits // 32, words)
@@ -72,9 +76,25 @@ def print_kernel(kernel: KernelOp, name: str, bits: int, words: str = "") -> str
         k.block(kernel.block)
         return []
 
-    w.loop("%begin", "%end", 1, [], program)
+    begin = "%begin"
+    if streamed:
+        k.streamed = frozenset([kernel.block.args[n] for n in streamed])
+        aligned = _are_aligned(k, [k.buffers[buffer] for buffer in k.streamed])
+        begin = w.pure(f"select i1 {aligned}, i64 %end, i64 %begin")
+        w.loop("%begin", begin, 1, [], program)
+        w.emit("fence seq_cst")  # such stores are in no order with others: they are before what says that they are done
+        k.streamed = frozenset()
+    w.loop(begin, "%end", 1, [], program)
     text = w.text(name, "ptr %args, i64 %begin, i64 %end", _zeros(k.cleared))
-    return "\n".join([*w.declared, "", text, "", ATTRIBUTES, ""])
+    return "\n".join([*w.declared, "", text, "", ATTRIBUTES, *(["!0 = !{i32 1}"] if streamed else []), ""])
+
+
+def _are_aligned(k: Kernel, buffers: Sequence[str]) -> str:
+    """Whether addresses are multiples of what a vector has, or a line of a cache."""
+    w, found = k.w, "0"
+    for buffer in buffers:
+        found = w.pure(f"or i64 {found}, {w.pure(f'ptrtoint ptr {buffer} to i64')}")
+    return w.pure(f"icmp eq i64 {w.pure(f'and i64 {found}, {LINE - 1}')}, 0")
 
 
 def _zeros(bytes: int) -> list[str]:

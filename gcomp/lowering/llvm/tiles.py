@@ -196,13 +196,15 @@ def read(w: Writer, address: str, dtype: str, lanes: int) -> Lanes:
     return vectorial(dtype, lanes, truth(w, found, lanes) if dtype == "i1" else found)
 
 
-def write(w: Writer, address: str, lanes: Lanes) -> None:
-    """Elements to memory."""
+def write(w: Writer, address: str, lanes: Lanes, *, streamed: bool = False) -> None:
+    """Elements to memory; `streamed` ones past the caches, to an address that is a multiple of their bytes."""
     found = whole(w, lanes)
     if lanes.dtype == "i1":
         found = byte(w, found, lanes.count)
     type = vector(stored_type(lanes.dtype), lanes.count)
-    w.emit(f"store {type} {found}, ptr {address}, align {stored_bytes(lanes.dtype)}")
+    item = stored_bytes(lanes.dtype)
+    how = f"align {item * lanes.count}, !nontemporal !0" if streamed else f"align {item}"
+    w.emit(f"store {type} {found}, ptr {address}, {how}")
 
 
 def truth(w: Writer, value: str, lanes: int) -> str:

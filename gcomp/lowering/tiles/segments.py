@@ -72,15 +72,17 @@ def drafts(
     chosen: Mapping[Hashable, LoweredLaunch[K]] | None = None,
     *,
     calls_host: bool = False,
+    form: Callable[[LaunchOp], Hashable] = form_of,
 ) -> list[Lowering[K] | HostOp]:
     """The device segments of a program, and its host steps, in order.
 
-    `chosen` has the kernels of launches by their forms; others are made. `calls_host` says that the target's code can
-    call the host from within loops and branches.
+    `chosen` has the kernels of launches by their forms; others are made, for launches of one `form` once. `calls_host`
+    says that the target's code can call the host from within loops and branches.
     """
     cut = stages(program) if _is_cut(program) else [whole(program)]
     found = [
-        Lowering(program, step, make, chosen or {}, calls_host) if isinstance(step, Stage) else step for step in cut
+        Lowering(program, step, make, chosen or {}, calls_host, form) if isinstance(step, Stage) else step
+        for step in cut
     ]
     for step in found:
         if isinstance(step, Lowering):
@@ -142,8 +144,10 @@ class Lowering(Generic[K]):
         make: Make[K],
         chosen: Mapping[Hashable, LoweredLaunch[K]],
         calls_host: bool = False,
+        form: Callable[[LaunchOp], Hashable] = form_of,
     ) -> None:
         self.program = program
+        self._form = form
         self._calls_host = calls_host
         self.stage = stage
         self.make = make
@@ -291,7 +295,7 @@ class Lowering(Generic[K]):
 
     def launch(self, op: LaunchOp, results: Sequence[int]) -> None:
         """Add the kernels of a launch, whose results go to these buffers."""
-        form = form_of(op)
+        form = self._form(op)
         made = self.made.get(form)
         if made is None:
             made = self.made[form] = self.make(op)
