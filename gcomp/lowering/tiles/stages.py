@@ -84,10 +84,16 @@ class _Cutting:
             self._give(value, maker)
         if value in self._given:
             self._stage.inputs[value] = None
+        elif maker is None and isinstance(op := value.owner, Operation):
+            # It lies nowhere: the stage computes it from what it is made of.
+            for operand in op.operands:
+                self._use(operand)
 
     def _want(self, values: Sequence[SSAValue]) -> None:
         """Have values given to the host; what lies nowhere is written down by the stage before."""
         for value in values:
+            if value not in self._made and value not in self._given:
+                self._use(value)
             self._give(value, self._made.get(value, self._stage))
 
     def _give(self, value: SSAValue, maker: Stage) -> None:

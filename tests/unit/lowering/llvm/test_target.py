@@ -217,3 +217,19 @@ def test_memory_that_addresses_do_not_reach_is_refused_with_its_bytes() -> None:
     }}"""
     with pytest.raises(UnsupportedError, match=r"takes (9,223|13,835),[\d,]+ bytes of memory"):
         gcomp.compile(text, target="cpu")
+
+
+@pytest.mark.parametrize("of", ["%y", "%n"])
+@pytest.mark.parametrize("read", ["%c", "%d"])
+def test_what_lies_nowhere_is_made_after_a_host_step_of_what_it_is_made_of(of: str, read: str) -> None:
+    """A number in the shape of an input, or of what was computed before, which nothing else needs."""
+    text = f"""func.func @main(%x: tensor<1x1xcomplex<f32>>, %y: tensor<2x3xf32>)
+        -> (tensor<1x1xcomplex<f32>>, tensor<2x3xf32>) {{
+      %n = stablehlo.tanh %y : tensor<2x3xf32>
+      %0 = stablehlo.cholesky %x, lower = true : tensor<1x1xcomplex<f32>>
+      %c = "chlo.constant_like"({of}) <{{value = 2.5 : f32}}> : (tensor<2x3xf32>) -> tensor<2x3xf32>
+      %d = stablehlo.negate %c : tensor<2x3xf32>
+      func.return %0, {read} : tensor<1x1xcomplex<f32>>, tensor<2x3xf32>
+    }}"""
+    found = gcomp.compile(text, target="cpu")(np.full((1, 1), 4, np.complex64), np.ones((2, 3), np.float32))
+    np.testing.assert_array_equal(found[1], np.full((2, 3), 2.5 if read == "%c" else -2.5, np.float32))
