@@ -122,7 +122,8 @@ def derive(draft: Draft) -> None:
             if not draft.plain(slot) or size == 1:
                 continue
             slots = reads.together(slot)
-            if slots is not None and (draft.spreads or any(t < draft.operands for t, _ in slots)):
+            spreads = draft.spreads and reads.are_exact(row)
+            if slots is not None and (spreads or any(t < draft.operands for t, _ in slots)):
                 draft.tie(slots)
     if draft.reducer is not None:
         for slots in reads.summed():
@@ -135,6 +136,10 @@ class _Reads:
     def __init__(self, draft: Draft) -> None:
         self.draft = draft
         self.rows = operand_maps(draft.op)
+
+    def are_exact(self, row: int) -> bool:
+        """Whether all that a result reads is known: of what is read somewhere, nothing may be cut alone."""
+        return all(m is None or m.exact for m in self.rows[row])
 
     def together(self, slot: Slot) -> list[Slot] | None:
         """The dimensions that have to be cut with a result's. None where an element needs others than those at its own

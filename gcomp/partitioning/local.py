@@ -13,16 +13,17 @@ from typing import Any, cast
 
 from xdsl.ir import Operation, Region, SSAValue
 
+from gcomp.dims import Size
+from gcomp.dtypes import is_integer
 from gcomp.ir import stablehlo as hlo
-from gcomp.ir.attributes import encode
 from gcomp.ir.builder import Builder, identity
 from gcomp.ir.elements import ElementsAttr
 from gcomp.ir.op import GraphOp
-from gcomp.ir.sdy import SHARDING
 from gcomp.ir.stablehlo.reduction import COMMUTATIVE
 from gcomp.ir.structures import GatherDimensions, ScatterDimensions
-from gcomp.ir.types import dtype_text, element_of, rank_of, shape_of, with_shape
+from gcomp.ir.types import dtype_text, element_of, rank_of, shape_of
 from gcomp.partitioning.exchange import Exchange
+from gcomp.partitioning.lookup import looked_up, put
 from gcomp.partitioning.part import Part
 from gcomp.partitioning.rule import Kind, ShardingRule
 
@@ -57,19 +58,12 @@ class Local:
 
     def run(self, operands: Sequence[SSAValue], regions: Sequence[Region]) -> list[SSAValue]:
         """The results on a device, of its parts of the operands; parts of sums are not combined yet."""
-        op, part, b = cast(GraphOp, self.op), self.part, self.exchange.b
-        given = list(operands)
+        op, given = cast(GraphOp, self.op), list(operands)
         row = _ROWS.get(type(op))
         finish = _same if row is None else row(self, given)
-        count = len(op.operands)
-        types = [with_shape(v.type, part.shape(count + i)) for i, v in enumerate(op.results)]
-        made: GraphOp = type(op).create(
-            operands=given, result_types=types, regions=regions,
-            properties=dict(op.properties) | {k: encode(k, v) for k, v in part.properties().items()},
-            attributes={k: v for k, v in op.attributes.items() if k != SHARDING},
-        )  # fmt: skip
+        made = self.part.made(given, regions)
         made.location = op.location
-        b.insert(made)
+        self.exchange.b.insert(made)
         return [finish(result) for result in made.results]
 
 
@@ -84,8 +78,11 @@ def _iota(local: Local, given: list[SSAValue]) -> Finish:
     b = local.exchange.b
 
     def finish(result: SSAValue) -> SSAValue:
-        offset = b.convert(local.offset(0, dimension), element_of(result))
-        return b.add(result, b.broadcast(offset, shape_of(result), ()))
+        # Floats hold some indices only: they are counted in integers, and then rounded once.
+        shape, element = shape_of(result), element_of(result)
+        counts = result if is_integer(dtype_text(result.type)) else b.iota(shape, dimension)
+        offset = b.convert(local.offset(0, dimension), element_of(counts))
+        return b.convert(b.add(counts, b.broadcast(offset, shape, ())), element)
 
     return finish
 
@@ -94,12 +91,11 @@ def _gather(local: Local, given: list[SSAValue]) -> Finish:
     n: GatherDimensions = local.op.dimensions
     b, inside = local.exchange.b, None
     for k in (k for k in n.collapsed_slice_dims if local.part.is_cut(0, k)):
-        own, whole = local.part.shape(0)[k], shape_of(local.op.operands[0])[k]
-        at = n.start_index_map.index(k)
-        index = _clamped(b, _component(b, given[1], n.index_vector_dim, at), 0, int(str(whole)) - 1)
-        here = _minus(b, index, local.offset(0, k))
-        fits = b.emit(hlo.AndOp, _at_least(b, here, 0), _less(b, here, int(str(own))))
-        given[1] = _with_component(b, given[1], n.index_vector_dim, at, _clamped(b, here, 0, int(str(own)) - 1))
+        at, whole = n.start_index_map.index(k), shape_of(local.op.operands[0])[k]
+        index = _component(b, given[1], n.index_vector_dim, at)
+        on, begin = _Indices(b, index), b.broadcast(local.offset(0, k), shape_of(index), ())
+        fits, here = looked_up(on, index, begin, whole, local.part.shape(0)[k])
+        given[1] = _with_component(b, given[1], n.index_vector_dim, at, here)
         inside = fits if inside is None else b.emit(hlo.AndOp, inside, fits)
     if inside is None:
         return _same
@@ -117,11 +113,10 @@ def _scatter(local: Local, given: list[SSAValue]) -> Finish:
     count, n = len(op.inputs), local.op.dimensions
     assert isinstance(n, ScatterDimensions)
     for k in (k for k in n.scatter_dims_to_operand_dims if local.part.is_cut(0, k)):
-        own, at = int(str(local.part.shape(0)[k])), n.scatter_dims_to_operand_dims.index(k)
-        here = _minus(b, _component(b, given[count], n.index_vector_dim, at), local.offset(0, k))
-        fits = b.emit(hlo.AndOp, _at_least(b, here, 0), _less(b, here, own))
-        # An index past the end is left out, and so are those before the beginning.
-        placed = b.select(fits, here, b.full_like(here, own))
+        at = n.scatter_dims_to_operand_dims.index(k)
+        index = _component(b, given[count], n.index_vector_dim, at)
+        begin = b.broadcast(local.offset(0, k), shape_of(index), ())
+        placed = put(_Indices(b, index), index, begin, local.part.shape(0)[k])
         given[count] = _with_component(b, given[count], n.index_vector_dim, at, placed)
     summed = [axis for axis, f in local.chosen.items() if local.rule.factors[f].kind is Kind.REDUCTION]
     if summed:
@@ -138,7 +133,7 @@ def _reduce(local: Local, given: list[SSAValue]) -> Finish:
     b, count = local.exchange.b, len(local.op.inputs)
     axes = [axis for axis, f in local.chosen.items() if local.rule.factors[f].kind is Kind.REDUCTION]
     combine = local.rule.factors[local.chosen[axes[0]]].combine if axes else None
-    if combine in _COUNTING:
+    if combine in COUNTING:
         unit = identity(COMMUTATIVE[f"stablehlo.{combine}"], dtype_text(given[count].type))
         if not _is(local.op.operands[count], unit):
             first = _less(b, local.exchange.place(axes), 1)
@@ -146,7 +141,7 @@ def _reduce(local: Local, given: list[SSAValue]) -> Finish:
     return _same
 
 
-_COUNTING = frozenset({"add", "multiply", "xor"})
+COUNTING = frozenset({"add", "multiply", "xor"})
 """Reducers of which it matters how often they take a value."""
 
 
@@ -188,16 +183,28 @@ def _with_component(b: Builder, indices: SSAValue, vector: int, at: int, numbers
     return b.concatenate(parts, vector)
 
 
-def _clamped(b: Builder, x: SSAValue, low: int, high: int) -> SSAValue:
-    return b.minimum(b.maximum(x, b.full_like(x, low)), b.full_like(x, high))
+@dataclass(frozen=True)
+class _Indices:
+    """Arithmetic on tensors of indices, all of the shape of one."""
 
+    b: Builder
+    like: SSAValue
 
-def _minus(b: Builder, x: SSAValue, scalar: SSAValue) -> SSAValue:
-    return b.subtract(x, b.broadcast(scalar, shape_of(x), ()))
+    def number(self, size: Size) -> SSAValue:
+        assert isinstance(size, int), "only numbers are cut"
+        return self.b.full_like(self.like, size)
 
+    def minus(self, x: SSAValue, y: SSAValue) -> SSAValue:
+        return self.b.subtract(x, y)
 
-def _at_least(b: Builder, x: SSAValue, low: int) -> SSAValue:
-    return b.compare(x, b.full_like(x, low), "GE")
+    def clamped(self, x: SSAValue, least: SSAValue, most: SSAValue) -> SSAValue:
+        return self.b.minimum(self.b.maximum(x, least), most)
+
+    def within(self, x: SSAValue, least: SSAValue, end: SSAValue) -> SSAValue:
+        return self.b.emit(hlo.AndOp, self.b.compare(x, least, "GE"), self.b.compare(x, end, "LT"))
+
+    def chosen(self, condition: SSAValue, x: SSAValue, y: SSAValue) -> SSAValue:
+        return self.b.select(condition, x, y)
 
 
 def _less(b: Builder, x: SSAValue, high: int) -> SSAValue:

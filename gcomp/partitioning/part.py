@@ -2,42 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from math import prod
 from typing import Any, cast
 
-from xdsl.ir import Operation
+from xdsl.ir import Operation, Region, SSAValue
 
-from gcomp.dims import Size, exact_div
+from gcomp.dims import Size, exact_div, product
 from gcomp.ir import stablehlo as hlo
+from gcomp.ir.attributes import encode
+from gcomp.ir.op import GraphOp
+from gcomp.ir.sdy import SHARDING
 from gcomp.ir.structures import ConvDimensions, GatherDimensions
-from gcomp.ir.types import shape_of
+from gcomp.ir.types import shape_of, with_shape
 from gcomp.partitioning.rule import ShardingRule
 
 
 @dataclass(frozen=True)
 class Part:
-    """An op whose rule's factors are cut in so many parts each (those that are not named: in one)."""
+    """An op whose rule's factors are cut in so many parts each (those that are not named: in one). Numbers of parts may
+    be symbolic, as sizes are: the part then is that of all of them."""
 
     op: Any
     rule: ShardingRule
-    counts: Mapping[int, int]
+    counts: Mapping[int, Size]
 
-    def count(self, tensor: int, dim: int) -> int:
+    def count(self, tensor: int, dim: int) -> Size:
         """Into how many parts a dimension is cut; results are counted after operands."""
-        return prod(self.counts.get(f, 1) for f in self.rule.tensors[tensor][dim])
+        return product(self.counts.get(f, 1) for f in self.rule.tensors[tensor][dim])
 
     def is_cut(self, tensor: int, dim: int) -> bool:
         """Whether a dimension is cut."""
-        return self.count(tensor, dim) > 1
+        return self.count(tensor, dim) != 1
 
     def shape(self, tensor: int) -> list[Size]:
         """The shape of a tensor's part. ValueError where parts are not of one size."""
         found: list[Size] = []
         op = cast(Operation, self.op)
         for dim, size in enumerate(shape_of((*op.operands, *op.results)[tensor])):
-            part = exact_div(size, count) if (count := self.count(tensor, dim)) > 1 else size
+            part = exact_div(size, count) if (count := self.count(tensor, dim)) != 1 else size
             if part is None:
                 raise ValueError(f"a dimension of size {size} is not cut into {count} equal parts")
             found.append(part)
@@ -47,6 +50,18 @@ class Part:
         """The properties that are not those of the whole op."""
         row = _PROPERTIES.get(type(cast(Operation, self.op)))
         return {} if row is None else row(self)
+
+    def made(self, operands: Sequence[SSAValue], regions: Sequence[Region]) -> GraphOp:
+        """The part itself, of these operands."""
+        op = cast(GraphOp, self.op)
+        count = len(op.operands)
+        return type(op).create(
+            operands=operands,
+            result_types=[with_shape(v.type, self.shape(count + i)) for i, v in enumerate(op.results)],
+            properties=dict(op.properties) | {k: encode(k, v) for k, v in self.properties().items()},
+            attributes={k: v for k, v in op.attributes.items() if k != SHARDING},
+            regions=regions,
+        )
 
 
 def _slice(part: Part) -> dict[str, Any]:
@@ -72,7 +87,10 @@ def _convolution(part: Part) -> dict[str, Any]:
     ):
         groups: int = part.op.value(name)
         if groups > 1:
-            changed[name] = groups // part.counts.get(part.rule.operands[0][dim][0], 1)
+            count = part.counts.get(part.rule.operands[0][dim][0], 1)
+            if not isinstance(count, int):
+                raise ValueError(f"{groups} groups are not cut into {count}")
+            changed[name] = groups // count
     return changed
 
 

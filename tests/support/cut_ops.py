@@ -25,7 +25,6 @@ from gcomp.errors import GcompError
 from gcomp.exactness import Exactness
 from gcomp.ir import chlo
 from gcomp.ir import stablehlo as hlo
-from gcomp.ir.attributes import encode
 from gcomp.ir.native import DimOp, WeightOp
 from gcomp.ir.op import GraphOp
 from gcomp.ir.stablehlo.reduction import COMMUTATIVE, applied_op
@@ -291,13 +290,8 @@ class _Part:
         op, rule = cast(GraphOp, self.op), self.rule
         own = [part_of(a, dims, rule, self.cut, self.at) for a, dims in zip(args, rule.operands, strict=True)]
         after = PREPARE.get(type(op), _unchanged)(self, own)
-        count = len(op.operands)
-        types = [with_shape(v.type, self.shape(t)) for t, v in enumerate((*op.operands, *op.results))]
-        properties = dict(op.properties) | {k: encode(k, v) for k, v in self.part.properties().items()}
-        part: GraphOp = type(op).create(
-            operands=Block(arg_types=types[:count]).args, result_types=types[count:], properties=properties,
-            regions=[region.clone() for region in op.regions],
-        )  # fmt: skip
+        types = [with_shape(v.type, self.shape(t)) for t, v in enumerate(op.operands)]
+        part = self.part.made(Block(arg_types=types).args, [region.clone() for region in op.regions])
         part.verify_()
         results = evaluate_op(part, own)
         return [after(r) for r in results]

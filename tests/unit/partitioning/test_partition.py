@@ -11,6 +11,7 @@ import pytest
 from benchmarks.sharding import SMALL, opened
 from gcomp.analysis.work import Nominal
 from gcomp.corpus.store import corpus
+from gcomp.dtypes import dtype_of
 from gcomp.errors import UnsupportedError
 from gcomp.ir import sdy
 from gcomp.ir import stablehlo as hlo
@@ -169,6 +170,21 @@ def test_what_is_not_cut_evenly_is_refused() -> None:
     }""")
     with pytest.raises(UnsupportedError, match="is not cut into equal parts"):
         Partition().run(program, PassContext())
+
+
+def test_parts_of_an_iota_of_floats_round_once() -> None:
+    """341 is no number of bf16, but 341 + 1 is."""
+    program = Program.parse("""sdy.mesh @mesh = <["a"=3]>
+    func.func @main(%x: tensor<1023xbf16> {sdy.sharding = #sdy.sharding<@mesh, [{"a"}]>}) -> tensor<1023xbf16> {
+      %0 = stablehlo.iota dim = 0 {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"a"}]>]>} : tensor<1023xbf16>
+      %1 = stablehlo.add %x, %0 {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"a"}]>]>} : tensor<1023xbf16>
+      return %1 : tensor<1023xbf16>
+    }""")
+    zeros = np.zeros(1023, dtype_of("bf16"))
+    (expected,) = interpret(program, [zeros])
+    Partition().run(program, PassContext())
+    assert "sdy.manual_computation" in program.text()
+    assert np.array_equal(interpret(program, [zeros])[0], expected)
 
 
 def test_weights_in_branches_are_operands() -> None:
