@@ -289,10 +289,10 @@ def fuzz(
     what the reference does, within its class, and on cpu have the very bits of its tile programs; with --pass, these
     passes come before its own. Failures of the same fingerprint are one; each is reduced, and written with the inputs
     that show it. Exit status 1 if anything failed.
-    --what is passes, frontend, autodiff, padding, memory, indexing, fusion, tile, printed, machine, runtime, processor
-    or mesh, each with a judge of its own. --about and --changed look at many programs, and judge those whose
-    transformation runs the lines, with near misses of these; where nothing else is named, the file says what is tried.
-    Exit status 1 if none runs them.
+    --what is passes, frontend (or onnx, jaxpr, torch or files alone), autodiff, padding, memory, indexing, fusion,
+    tile, printed, machine, runtime, processor or mesh, each with a judge of its own. --about and --changed look at
+    many programs, and judge those whose transformation runs the lines, with near misses of these; where nothing else is
+    named, the file says what is tried. Exit status 1 if none runs them.
     """
     load_files(load or [])
     if minutes is None and programs is None:

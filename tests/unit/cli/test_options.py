@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 
 import gcomp
+from gcomp.cli.fuzzing import fuzz
 from gcomp.errors import GcompError, InternalError, UsageError
+from gcomp.testing.fuzz.doors import door_names
 from gcomp.texts import write_weights
 from tests.unit.cli.commands import Cli, all_commands
 
@@ -249,3 +251,8 @@ def test_the_last_line_tells_the_stages_that_there_are(target: str, last: str, c
     told = [part.split()[0] for part in line.partition(f"for {target}: ")[2].split(", ")]
     assert told[:3] == ["import", "passes", "emission"] and told[-1] == last
     (folder / "told.gcomp").unlink()
+
+
+def test_the_help_of_fuzz_names_every_judge() -> None:
+    said = set((inspect.getdoc(fuzz) or "").replace(",", " ").replace("(", " ").replace(")", " ").split())
+    assert set(door_names()) <= said
