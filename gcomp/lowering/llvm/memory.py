@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from math import prod
+from math import gcd, prod
 
 from xdsl.ir import SSAValue
 
 from gcomp.lowering.llvm import arithmetic
+from gcomp.lowering.llvm.columns import read_flat
 from gcomp.lowering.llvm.fetching import LINE, Following
 from gcomp.lowering.llvm.kernel import FEW, Kernel
 from gcomp.lowering.llvm.lanes import Lanes, constant, part, position, splat, vectorial, whole
 from gcomp.lowering.llvm.positions import advance, multiple, rise
-from gcomp.lowering.llvm.tiles import MOST_PIECES, Read, Tile, byte, each, read, truth, write
-from gcomp.lowering.llvm.transposing import MOST_ROWS, is_unwritten_until, reads_by_number
+from gcomp.lowering.llvm.tiles import MOST_PIECES, Read, Tile, byte, each, read, store, truth, write
+from gcomp.lowering.llvm.transposing import MOST_ROWS, QUAD, is_unwritten_until, reads_by_number, turn
 from gcomp.lowering.llvm.writer import Index, Writer, stored_bytes, stored_type, suffix, type_of, vector
 from gcomp.lowering.tiles import tile
 from gcomp.lowering.tiles.descriptors import DescribeOp, LoadBoxOp
@@ -317,6 +318,9 @@ def stores(k: Kernel, op: tile.StoreOp) -> None:
     offset, value = k.tiles[op.offset], k.tiles[op.value]
     mask = None if op.mask is None else k.tiles[op.mask]
     masks = None if mask is None else k.spread(mask, shape)
+    if _is_turned(op, offset, value, mask):
+        _store_turned(k, op, offset, value, mask)
+        return
     sources = [offset, value, *([] if mask is None else [mask])]
 
     vector_bytes = value.width * stored_bytes(value.dtype)
@@ -331,6 +335,48 @@ def stores(k: Kernel, op: tile.StoreOp) -> None:
 
     few = MOST_PIECES if k.work(op.value) * value.count <= MOST_UNROLLED else FEW
     each(value, value.width, few, sources, k.fetching(value, one) if value.count > few else one)
+
+
+def _is_turned(op: tile.StoreOp, offset: Tile, value: Tile, mask: Tile | None) -> bool:
+    """Whether a column of a tile, and not a row, is neighbours in memory, of which the mask leaves out whole rows."""
+    if len(value.shape) != 2 or min(value.rows, value.columns) < QUAD or value.columns % QUAD or value.dtype == "i1":
+        return False
+    first = offset.get(0, 0, value.width)
+    is_row = first.base is not None and first.stride == 1
+    return rise(op.offset) == 1 and not is_row and (mask is None or mask.columns == 1)
+
+
+def _store_turned(k: Kernel, op: tile.StoreOp, offset: Tile, value: Tile, mask: Tile | None) -> None:
+    """Write a tile column by column, a few rows of each at a time: single elements would take a store each."""
+    w, buffer = k.w, k.buffers[op.buffer]
+    masks = None if mask is None else read_flat(mask)
+    found = store(value)
+    offset.prepare()
+    if mask is not None:
+        mask.prepare()
+
+    def write_column(row: Index, column: Index, lanes: Lanes) -> None:
+        places = replace(offset.get(row, column, 1), count=lanes.count, stride=1)
+        put(k, buffer, places, lanes, None if masks is None else masks(row, lanes.count))
+
+    def block(row: Index, count: int) -> None:
+        for column in range(0, value.columns, QUAD):
+            if count == 1:
+                for n in range(QUAD):
+                    write_column(row, column + n, found.get(row, column + n, 1))
+                continue
+            for n, lanes in enumerate(turn(w, found, column, QUAD, row, count)):
+                write_column(row, column + n, lanes)
+
+    def some(row: str, _: Sequence[str]) -> Sequence[str]:
+        block(row, side)
+        return []
+
+    side = max(gcd(k.width, value.rows), QUAD)
+    even = value.rows - value.rows % side
+    w.loop("0", str(even), side, [], some)
+    for row in range(even, value.rows):
+        block(row, 1)
 
 
 _COMBINE = {"add": "add", "max": "maximum", "min": "minimum", "and": "and", "or": "or", "xor": "xor"}

@@ -56,7 +56,7 @@ def transposes(k: Kernel, op: tile.TransposeOp) -> None:
 
     def block(row: Index, column: Index) -> None:
         """The block of the result that begins at a row and a column."""
-        for n, lanes in enumerate(_turn(k.w, found, row, side, column, side)):
+        for n, lanes in enumerate(turn(k.w, found, row, side, column, side)):
             target.put(k.w.add(row, n), column, lanes)
 
     def down(number: str, _: Sequence[str]) -> Sequence[str]:
@@ -92,7 +92,7 @@ class Turned(Tile):
         """Elements side by side in each of some rows that follow each other."""
         if count % QUAD or lanes % QUAD:
             return [self.get(self.w.add(row, n), column, lanes) for n in range(count)]
-        return _turn(self.w, self._found, row, count, column, lanes)
+        return turn(self.w, self._found, row, count, column, lanes)
 
 
 def _is_added_once(k: Kernel, op: tile.TransposeOp) -> bool:
@@ -126,12 +126,12 @@ def _in_registers(k: Kernel, op: tile.TransposeOp, found: Tile, side: int) -> No
     pieces: list[Lanes] = [None] * (shape[0] * per_row)  # type: ignore[list-item]
     for row in range(0, shape[0], side):
         for column in range(0, shape[1], side):
-            for n, lanes in enumerate(_turn(k.w, found, row, side, column, side)):
+            for n, lanes in enumerate(turn(k.w, found, row, side, column, side)):
                 pieces[(row + n) * per_row + column // side] = lanes
     k.tiles[op.result] = Pieces(k.w, shape, element(op.result), k.width, pieces)
 
 
-def _turn(w: Writer, found: Tile, row: Index, count: int, column: Index, lanes: int) -> list[Lanes]:
+def turn(w: Writer, found: Tile, row: Index, count: int, column: Index, lanes: int) -> list[Lanes]:
     """Rows of the result, of the source's columns: multiples of four rows and lanes."""
     rows: list[Lanes] = []
     for first in range(0, count, QUAD):
@@ -173,4 +173,4 @@ def _quad(w: Writer, rows: Sequence[Lanes]) -> list[Lanes]:
     return [vectorial(dtype, count, value) for value in found]
 
 
-__all__ = ["MOST_ROWS", "is_unwritten_until", "reads_by_number", "transposes"]
+__all__ = ["MOST_ROWS", "QUAD", "is_unwritten_until", "reads_by_number", "transposes", "turn"]
