@@ -174,7 +174,7 @@ _SMALL: Mapping[str, Mapping[str, Sequence[int]]] = {
         "persistent": (0, 2, 8192), "rows": (1, 2, 8), "columns": (1, 2, 4, 64), "block": (1, 4, 1024),
         "pieces": (1, 1, 2, 3),
     },
-    "window": {"block": (1, 2, 4, 1024)},
+    "window": {"block": (1, 2, 4, 1024), "lanes": (0, 1, 2, 8), "wide": (8, 128), "high": (1, 2, 16)},
     "matmul": {
         "rows": (2, 4, 16), "columns": (2, 4, 32), "terms": (1, 2, 16), "group": (1, 2, 8), "block": (2, 1024),
         "pieces": (1, 2, 3), "programs": (0, 1, 3), "boxes": (0, 1),

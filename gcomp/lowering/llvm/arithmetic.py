@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from math import gcd
@@ -19,6 +20,8 @@ def apply(w: Writer, function: str, operands: Sequence[Lanes]) -> Lanes:
     dtype = FUNCTIONS[function].result(dtypes)
     if (found := _position(w, function, operands)) is not None:
         return found
+    if (truth := _truth(function, operands)) is not None:
+        return truth
     if function == "select" and (number := operands[0].number) is not None:
         return operands[1] if number else operands[2]
     if all(o.is_uniform for o in operands):
@@ -138,6 +141,29 @@ def _modulo(w: Writer, a: Lanes, b: Lanes) -> Lanes | None:
         return None
     base = w.pure(f"srem {scalar_type(a.dtype)} {a.base}, {divisor}")
     return Lanes(a.dtype, a.count, base=base, stride=a.stride, multiple=gcd(a.multiple, divisor))
+
+
+_COMPARISONS: Mapping[str, Callable[[int, int], bool]] = {
+    "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge, "eq": operator.eq, "ne": operator.ne,
+}  # fmt: skip
+
+
+def _truth(function: str, operands: Sequence[Lanes]) -> Lanes | None:
+    """A truth value that is known for all lanes: of positions that are, or where one of two says it."""
+    if len(operands) != 2:
+        return None
+    a, b = operands
+    if (compare := _COMPARISONS.get(function)) is not None and a.dtype in ("i32", "i64"):
+        if a.number is None or b.number is None:
+            return None
+        found = {compare(a.number + k * a.stride, b.number + k * b.stride) for k in range(a.count)}
+        return constant_lanes("i1", int(found.pop()), a.count) if len(found) == 1 else None
+    if function not in ("and", "or") or a.dtype != "i1":
+        return None
+    for one, other in ((a, b), (b, a)):
+        if one.number is not None and one.is_uniform:
+            return other if bool(one.number) == (function == "and") else constant_lanes("i1", one.number, a.count)
+    return None
 
 
 Position = Callable[[Writer, Lanes, Lanes], Lanes | None]

@@ -12,7 +12,7 @@ from gcomp.lowering.llvm import arithmetic
 from gcomp.lowering.llvm.columns import read_flat
 from gcomp.lowering.llvm.fetching import LINE, Following
 from gcomp.lowering.llvm.kernel import FEW, Kernel
-from gcomp.lowering.llvm.lanes import Lanes, constant, part, position, splat, vectorial, whole
+from gcomp.lowering.llvm.lanes import Lanes, constant, part, position, shuffle, splat, vectorial, whole
 from gcomp.lowering.llvm.positions import advance, multiple, rise
 from gcomp.lowering.llvm.tiles import MOST_PIECES, Read, Tile, byte, each, read, store, truth, write
 from gcomp.lowering.llvm.transposing import MOST_ROWS, QUAD, is_unwritten_until, reads_by_number, turn
@@ -65,6 +65,8 @@ def load(k: Kernel, buffer: str, dtype: str, offset: Lanes, mask: Lanes | None) 
     contiguous = offset.base is not None and offset.stride == 1
     if contiguous and mask is None:
         return read(w, where, dtype, count)
+    if mask is None and offset.base is not None and offset.stride == 2 and dtype != "i1":
+        return _every_other(w, address(w, buffer, dtype, replace(offset, count=1)), dtype, count)
     held = _memory_type(dtype)
     type, bytes = type_of(held, count), stored_bytes(dtype)
     masks = "splat (i1 true)" if mask is None else whole(w, mask)
@@ -87,6 +89,15 @@ def _load_one(k: Kernel, buffer: str, dtype: str, offset: Lanes, mask: Lanes | N
         return read(w, where, dtype, 1)
     chosen = w.pure(f"select i1 {mask.base}, ptr {where}, ptr {k.zero}")
     return read(w, chosen, dtype, 1)
+
+
+def _every_other(w: Writer, first: str, dtype: str, count: int) -> Lanes:
+    """Every other element from an address on, picked from two vectors of neighbours: the second ends with the last
+    that is wanted, since nothing beyond need be memory."""
+    type = vector(stored_type(dtype), count)
+    one, other = (whole(w, read(w, w.place(first, n, stored_bytes(dtype)), dtype, count)) for n in (0, count - 1))
+    places = [2 * n if 2 * n < count else 2 * n - (count - 1) + count for n in range(count)]
+    return vectorial(dtype, count, shuffle(w, type, one, other, places))
 
 
 def put(

@@ -496,7 +496,7 @@ def _queries(extent: Size) -> tuple[int, Reason]:
 
 
 def _window(launch: LaunchOp, ranges: Ranges, lanes: int) -> Choice:
-    return _elements(launch, ranges, lanes).also(SIDE_BY_SIDE)
+    return _elements(launch, ranges, lanes).also({**SIDE_BY_SIDE, "lanes": lanes})
 
 
 def _sort(launch: LaunchOp, ranges: Ranges, lanes: int) -> Choice:

@@ -29,6 +29,8 @@ from gcomp.passes.rewriting import Pattern, apply_rewrites, constant_value
 
 MAX_POINTS = 16
 """Larger windows stay windows: each point is an op."""
+MIN_ROW = 8
+"""Results along the last dimension, at least, of windows that `rows` keeps."""
 
 _FOLDS = (hlo.MaximumOp, hlo.MinimumOp, hlo.AddOp)
 
@@ -65,9 +67,14 @@ def starts_neutral(op: hlo.ReduceWindowOp, fold: type[GraphOp]) -> bool:
     return init is not None and bool(init == identity(fold, dtype_text(op.operands[1].type)))
 
 
+@dataclass(frozen=True)
 class WindowToArithmetic(Pattern):
-    """reduce_window of one tensor by maximum, minimum or sum, from the identity, over small undilated windows."""
+    """reduce_window of one tensor by maximum, minimum or sum, from the identity, over small undilated windows.
 
+    Not of those along rows of memory, with `rows`.
+    """
+
+    rows: bool = False
     name = "window-to-arithmetic"
     roots = (hlo.ReduceWindowOp,)
     exactness = Exactness.E2
@@ -81,6 +88,8 @@ class WindowToArithmetic(Pattern):
         points = list(product(*map(range, window["window_dimensions"])))
         if dilated or not 1 < len(points) <= MAX_POINTS or not starts_neutral(op, fold):
             return None
+        if self.rows and _lies_along_rows(op):
+            return None
         ranges = narrowed(b.program.ranges, b.program.constraints)
         if not all(_has_some(n, step, ranges) for n, step in zip(out, window["window_strides"], strict=True)):
             return None
@@ -93,6 +102,14 @@ class WindowToArithmetic(Pattern):
         return None if total is None else [total]
 
 
+def _lies_along_rows(op: hlo.ReduceWindowOp) -> bool:
+    """Whether a window goes along rows of memory, of known lengths, that are worth vectors."""
+    *_, size = shape_of(op.operands[0])
+    *_, count = shape_of(op.results[0])
+    *_, window = op.window()["window_dimensions"]
+    return window > 1 and isinstance(size, int) and isinstance(count, int) and count >= MIN_ROW
+
+
 def _has_some(count: Size, step: int, ranges: Ranges) -> bool:
     """Whether a strided slice of so many elements is valid: an empty one only with stride 1."""
     if "_" in symbols_of(count):
@@ -102,10 +119,14 @@ def _has_some(count: Size, step: int, ranges: Ranges) -> bool:
 
 @dataclass(frozen=True)
 class WindowToArithmeticPass(Pass):
-    """Turn small pooling windows into elementwise folds, and those that read everything into reductions."""
+    """Turn small pooling windows into elementwise folds, and those that read everything into reductions.
 
+    With `rows`, windows along rows of memory (channels first) stay windows, which processors have kernels for.
+    """
+
+    rows: bool = False
     name: ClassVar[str] = "window-to-arithmetic"
     exactness: ClassVar[Exactness] = Exactness.E2
 
     def run(self, program: Program, context: PassContext) -> bool:
-        return apply_rewrites(program, (WindowToReduction(), WindowToArithmetic()), context)
+        return apply_rewrites(program, (WindowToReduction(), WindowToArithmetic(self.rows)), context)

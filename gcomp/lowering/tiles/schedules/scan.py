@@ -34,6 +34,7 @@ from gcomp.lowering.tiles.schedules.kernel import (
     power_of_two,
 )
 from gcomp.lowering.tiles.schedules.loop import flat
+from gcomp.lowering.tiles.schedules.pooling import pooling
 from gcomp.lowering.tiles.schedules.relations import relate
 from gcomp.lowering.tiles.schedules.selection import selection
 from gcomp.lowering.tiles.tile import HELD
@@ -87,7 +88,7 @@ def window(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings) -> S
     op = next((op for op in launch.block.ops if isinstance(op, hlo.ReduceWindowOp)), None)
     running = None if op is None else running_of(op)
     if running is None:
-        return flat(launch, name, ranges, settings)
+        return pooling(launch, name, ranges, settings) or flat(launch, name, ranges, settings)
     return _Scan(launch, running, name, ranges, settings).run()
 
 
