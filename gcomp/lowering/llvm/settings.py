@@ -499,6 +499,10 @@ def _window(launch: LaunchOp, ranges: Ranges, lanes: int) -> Choice:
     return _elements(launch, ranges, lanes).also({**SIDE_BY_SIDE, "lanes": lanes})
 
 
+def _scatter(launch: LaunchOp, ranges: Ranges, lanes: int) -> Choice:
+    return _elements(launch, ranges, lanes).also({"in_turn": 1})
+
+
 def _sort(launch: LaunchOp, ranges: Ranges, lanes: int) -> Choice:
     algorithm = "selection" if is_selected(problem_of(launch)[0], ranges, SELECTED) else "merge sort"
     return Choice({"direct": 2 * MERGED, "merge": MERGED, "select": SELECTED}, algorithm)
@@ -515,7 +519,7 @@ _BY_KIND = {"window": "windows", "scatter": "scatter", "library": "library routi
 _ROWS: Mapping[str, Callable[[LaunchOp, Ranges, int], Choice]] = {
     "loop": _loop,
     "window": _window,
-    "scatter": _elements,
+    "scatter": _scatter,
     "library": _elements,
     "reduction": _reduction,
     "matmul": _products,

@@ -9,6 +9,9 @@ on what combines them:
 - an update that replaces: first each element learns the last update that reaches it, then that one is written;
 - anything else: each element of the result goes over all updates and takes those that reach it.
 
+Processors (`in_turn`) do one update after the other: rows of neighbours in programs that each have some of their
+columns, and single elements in one program. Sums of narrow floats are rounded once, and have a carrier there, too.
+
 Elements of updates out of bounds are left out. The operand is copied by a kernel of its own, which does not run where
 the result lies over it. A dynamic_update_slice is such a copy, and a box of updates.
 """
@@ -18,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from xdsl.dialects.builtin import UnitAttr
 from xdsl.ir import BlockArgument, SSAValue
 
 from gcomp.analysis.indexing.maps import d
@@ -47,8 +51,11 @@ from gcomp.lowering.tiles.schedules.kernel import (
 )
 from gcomp.lowering.tiles.schedules.loop import along_step, computing, flat
 from gcomp.lowering.tiles.schedules.parts import slice_of, whole
-from gcomp.lowering.tiles.tile import element, static_shape
+from gcomp.lowering.tiles.tile import IN_ORDER, element, static_shape
 from gcomp.records import record
+
+ROW = 8
+"""Neighbours that are updated together, at least, where that is faster than one after the other."""
 
 Convert = Callable[[TileBuilder, SSAValue], SSAValue]
 
@@ -61,6 +68,8 @@ def scatter(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings) -> 
     problem = _Scatter(launch, op, name, ranges, settings)
     if problem.is_alone():
         return Scheduled((problem.copy(), problem.combine()))
+    if settings.get("in_turn", 0) and (update := problem.update_in_turn()) is not None:
+        return Scheduled((problem.copy(), update))
     if problem.replaces():
         return problem.replace_elements()
     carrier = problem.carrier()
@@ -101,6 +110,8 @@ class Carrier:
     dtype: str
     encode: Convert
     decode: Convert
+    rounds: bool = False
+    """Whether only the result is rounded to the elements' type."""
 
 
 _FUNCTIONS = {"stablehlo.add": "add", "stablehlo.maximum": "max", "stablehlo.minimum": "min", "stablehlo.and": "and",
@@ -136,7 +147,7 @@ def carrier_of(name: str, dtype: str) -> Carrier | None:
         same = dtype == wide
         return Carrier(
             function, wide, _same if same else lambda b, x: b.cast(x, wide),
-            _same if same else lambda b, x: b.cast(x, dtype),
+            _same if same else lambda b, x: b.cast(x, dtype), rounds=not same,
         )  # fmt: skip
     return _ordering(function, dtype, wide)
 
@@ -254,11 +265,71 @@ class _Scatter:
     def combine(self) -> Step:
         """The kernel in which each update reads what is there, and writes what they combine to."""
         writer = self._writer("_update")
-        b = writer.b
         frame, grid = self._flat(writer, product(self.update_shape))
+        self._combine(writer, writer.elements(frame), delinearize(d(0), self.update_shape))
+        return writer.step((grid,))
+
+    def update_in_turn(self) -> Step | None:
+        """The kernel that does one update after the other; None where a carrier is rounded once, or is as fast."""
+        if len(self.outputs) < len(self.kinds) and not self.replaces():
+            return None
+        carrier, split = self.carrier(), self._row()
+        row = product(self.update_shape[split:])
+        is_short = isinstance(row, int) and row < ROW
+        if is_short and self.replaces():
+            return self._exchange()
+        if carrier is not None and ((carrier.encode is _same and is_short) or carrier.rounds):
+            return None
+        writer = self._writer("_update")
+        b, frame = writer.b, writer.frame()
+        block = 4 * self.settings.get("block", 1024)
+        block = min(block, power_of_two(row)) if isinstance(row, int) else block
+        base = b.multiply(b.program_id(0), b.position(block))
+        frame.coordinate(row, b.add(base, b.iota(block, 0, 1)), partial=not is_covered(frame, row, block))
+        inner, elements = delinearize(d(0), self.update_shape[split:]), writer.elements(frame)
+
+        def one(turn: Size, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            self._combine(writer, elements, (*delinearize(turn, self.update_shape[:split]), *inner))
+            return []
+
+        turns(elements, product(self.update_shape[:split]), [], one)
+        return _in_order(writer.step((blocks_of(row, block),)))
+
+    def _row(self) -> int:
+        """The dimension of updates from which on their elements are neighbours in the result, too."""
+        split, k = len(self.update_shape), len(self.shape)
+        while split and self._window(k - 1) == split - 1:
+            split, k = split - 1, k - 1
+            if self.update_shape[split] != self.shape[k]:
+                break
+        return split
+
+    def _exchange(self) -> Step:
+        """The kernel that writes one element after the other."""
+        writer = self._writer("_update")
+        b, frame, count = writer.b, writer.frame(), product(self.update_shape)
+        block = self.settings.get("block", 1024)
+        block = min(block, power_of_two(count)) if isinstance(count, int) else block
+        frame.declare(count)
         elements = writer.elements(frame)
-        target = self._target(elements)
-        values = self._values(elements)
+
+        def some(at: SSAValue, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            frame.bind(0, b.add(at, b.iota(block, 0, 1)), partial=not is_covered(frame, count, block))
+            with elements.scope():
+                own = delinearize(d(0), self.update_shape)
+                target, values = self._target(elements, own), self._values(elements, own)
+                for j, k in self.outputs:
+                    value = b.broadcast(pack(b, values[k], self.kinds[k]), static_shape(frame.position(d(0))))
+                    b.atomic("xchg", writer.outputs[j], target.place, value, target.mask)
+            return []
+
+        b.loop(b.position(0), frame.position(count), block, [], some)
+        return _in_order(writer.step((1,)))
+
+    def _combine(self, writer: KernelWriter, elements: Elements, own: Sequence[Size]) -> None:
+        """Write what updates at `own` and what is there combine to."""
+        b = writer.b
+        target, values = self._target(elements, own), self._values(elements, own)
         if not self.replaces():
             there = {
                 k: sign_extend(b, b.load(writer.outputs[j], target.place, target.mask), self.kinds[k])
@@ -267,7 +338,6 @@ class _Scatter:
             values = apply_region(b, self.block, [*[there[k] for k in range(len(self.kinds))], *values])
         for j, k in self.outputs:
             b.store(writer.outputs[j], target.place, pack(b, values[k], self.kinds[k]), target.mask)
-        return writer.step((grid,))
 
     def atomic(self, carrier: Carrier) -> Scheduled:
         """Atomics on the result, or on a carrier that is made the result at last."""
@@ -279,9 +349,10 @@ class _Scatter:
         frame, grid = self._flat(writer, product(self.update_shape))
         elements = writer.elements(frame)
         buffer = writer.outputs[0] if in_place else writer.scratch(0, number, "inout")
-        target = self._target(elements)
+        own = delinearize(d(0), self.update_shape)
+        target = self._target(elements, own)
         # Each lane is an update, also where all have one value and one place.
-        value = b.broadcast(carrier.encode(b, self._values(elements)[0]), static_shape(frame.position(d(0))))
+        value = b.broadcast(carrier.encode(b, self._values(elements, own)[0]), static_shape(frame.position(d(0))))
         b.atomic(carrier.function, buffer, target.place, value, target.mask)
         second = writer.step((grid,))
         if in_place:
@@ -311,12 +382,13 @@ class _Scatter:
             b = writer.b
             frame, grid = self._flat(writer, product(self.update_shape))
             elements = writer.elements(frame)
-            target, own = self._target(elements), frame.position(d(0))
+            own, place = delinearize(d(0), self.update_shape), frame.position(d(0))
+            target = self._target(elements, own)
             if not last:
-                b.atomic("max", writer.scratch(0, number, "inout"), target.place, own, target.mask)
+                b.atomic("max", writer.scratch(0, number, "inout"), target.place, place, target.mask)
             else:
-                wins = b.apply("eq", b.load(writer.scratch(0, number, "in"), target.place, target.mask), own)
-                values = self._values(elements)
+                wins = b.apply("eq", b.load(writer.scratch(0, number, "in"), target.place, target.mask), place)
+                values = self._values(elements, own)
                 for j, k in self.outputs:
                     value = pack(b, values[k], self.kinds[k])
                     b.store(writer.outputs[j], target.place, value, b.both(target.mask, wins))
@@ -325,18 +397,18 @@ class _Scatter:
 
     # ---- one lane for an element of the updates ----
 
-    def _values(self, elements: Elements) -> list[SSAValue]:
+    def _values(self, elements: Elements, own: Sequence[Size]) -> list[SSAValue]:
+        """The updates at `own`."""
         frame = elements.frame
-        access = frame.access(self.update_shape, delinearize(d(0), self.update_shape))
+        access = frame.access(self.update_shape, own)
         return [
             convert(elements.b, self.op, elements(v, access), kind)
             for v, kind in zip(self.updates, self.kinds, strict=True)
         ]
 
-    def _target(self, elements: Elements) -> _Target:
-        """Where the lanes' updates go."""
+    def _target(self, elements: Elements, own: Sequence[Size]) -> _Target:
+        """Where the updates at `own` go."""
         b, frame = elements.b, elements.frame
-        own = delinearize(d(0), self.update_shape)
         mask = frame.full_mask()
         place: SSAValue | None = None
         for k, size in enumerate(self.shape):
@@ -346,7 +418,7 @@ class _Scatter:
             if at is not None:
                 inside = b.apply("and", b.apply("ge", here, b.position(0)), b.apply("lt", here, frame.position(size)))
                 mask = b.both(mask, inside)
-            elif self._window(k) is not None:
+            elif self._window(k) is not None and not frame.holds(size - 1 - offset):
                 mask = b.both(mask, b.apply("lt", here, frame.position(size)))
             place = here if place is None else b.add(b.multiply(place, frame.position(size)), here)
         return _Target(b.position(0) if place is None else place, mask)
@@ -453,6 +525,11 @@ class _Scatter:
             kept = b.apply("maximum", b.apply("minimum", inner, frame.position(size - 1)), b.position(0))
             rest[window] = 0 if size == 1 else d(frame.coordinate(size, kept))
         return mask, [rest[i] for i in range(depth, len(self.update_shape))]
+
+
+def _in_order(step: Step) -> Step:
+    step.kernel.attributes[IN_ORDER] = UnitAttr()
+    return step
 
 
 def bound_index(frame: Frame, index: SSAValue, window: Size, extent: Size) -> SSAValue:
