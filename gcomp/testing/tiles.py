@@ -186,7 +186,9 @@ _SMALL: Mapping[str, Mapping[str, Sequence[int]]] = {
     "attention": {"queries": (2, 4, 16), "keys": (2, 4, 16), "splits": (1, 2, 3)},
     "scan": {"rows": (1, 2, 8), "columns": (1, 2, 8), "pieces": (1, 2, 3), "block": (1, 4, 128)},
     "scatter": {"block": (1, 2, 16, 1024), "in_turn": (0, 1)},
-    "sort": {"direct": (0, 4, 1 << 20), "chunk": (2, 4, 64), "block": (1, 2, 4, 32), "lanes": (4, 16, 4096)},
+    "sort": {
+        "direct": (0, 4, 1 << 20), "chunk": (2, 4, 64), "block": (1, 2, 4, 32), "lanes": (4, 16, 4096), "limit": (0, 1),
+    },
     "library": {"block": (1, 4, 512)},
 }  # fmt: skip
 """Kind of kernel -> what its schedule may choose, and choices."""

@@ -73,6 +73,9 @@ def reduces(k: Kernel, op: combining.ReduceOp) -> None:
     """Print tile.reduce."""
     tiles = [k.tiles[v] for v in op.operands]
     axis, shape = op.axis, static_shape(op.operands[0])
+    if _is_any(op, tiles):
+        k.tiles[op.results[0]] = _any(k.w, tiles[0], static_shape(op.results[0]))
+        return
     if op.chain_count:
         tiles = _combine_chains(k, op, tiles)
         shape = tiles[0].shape
@@ -83,6 +86,23 @@ def reduces(k: Kernel, op: combining.ReduceOp) -> None:
     if across:
         tiles = _reduce_rows(k, op.block, tiles)
     k.tiles.update(zip(op.results, tiles, strict=True))
+
+
+def _is_any(op: combining.ReduceOp, tiles: Sequence[Tile]) -> bool:
+    """Whether a reduction asks if one row of truth values, which registers hold, has one that is true."""
+    found, *others = op.block.ops
+    is_or = isinstance(found, tile.ElementwiseOp) and found.function_name == "or" and len(others) == 1
+    (one, *more) = tiles
+    return is_or and not more and one.dtype == "i1" and one.is_small and one.columns > 1 == one.rows
+
+
+def _any(w: Writer, found: Tile, shape: Sequence[int]) -> Tile:
+    """Whether one of a row is true: its vectors' bits as a number."""
+    mask = found.piece(0)
+    for n in range(1, found.count):
+        mask = arithmetic.apply(w, "or", [mask, found.piece(n)])
+    bits = w.pure(f"bitcast {mask.type} {whole(w, mask)} to i{mask.count}")
+    return Pieces(w, shape, "i1", 1, [uniform("i1", w.pure(f"icmp ne i{mask.count} {bits}, 0"))])
 
 
 def _combine_chains(k: Kernel, op: combining.ReduceOp, tiles: Sequence[Tile]) -> Sequence[Tile]:
@@ -240,8 +260,11 @@ def _combine_halves(k: Kernel, block: Block, tiles: Sequence[Tile], axis: int, s
 
 
 def scans(k: Kernel, op: combining.ScanOp) -> None:
-    """Print tile.scan: in steps of 1, 2, 4, ... elements, each in memory."""
+    """Print tile.scan: in steps of 1, 2, 4, ... elements, each in memory, or of rows that registers hold there."""
     shape = static_shape(op.operands[0])
+    if op.axis == len(shape) - 1 and all(k.tiles[v].is_small for v in op.operands):
+        _scan_in_registers(k, op, [k.tiles[v] for v in op.operands])
+        return
     tiles: list[Stored] = [store(k.tiles[v]) for v in op.operands]
     axis, distance = op.axis, 1
     while distance < shape[axis]:
@@ -250,6 +273,58 @@ def scans(k: Kernel, op: combining.ScanOp) -> None:
         tiles = following
         distance *= 2
     k.tiles.update(zip(op.results, tiles, strict=True))
+
+
+def _scan_in_registers(k: Kernel, op: combining.ScanOp, tiles: Sequence[Tile]) -> None:
+    """The scan of tiles whose rows lie along the last dimension, piece by piece."""
+    first = tiles[0]
+    width, per_row = first.width, first.columns // first.width
+    found: list[list[Lanes]] = [[] for _ in tiles]
+    for row in range(first.rows):
+        pieces = [[t.get(row, p * width, width) for p in range(per_row)] for t in tiles]
+        distance = 1
+        while distance < first.columns:
+            pieces = _step_in_registers(k.w, op, pieces, distance)
+            distance *= 2
+        for own, more in zip(found, pieces, strict=True):
+            own += more
+    for result, source, own in zip(op.results, tiles, found, strict=True):
+        k.tiles[result] = Pieces(k.w, source.shape, source.dtype, k.width, own)
+
+
+def _step_in_registers(
+    w: Writer, op: combining.ScanOp, pieces: Sequence[Sequence[Lanes]], distance: int
+) -> list[list[Lanes]]:  # fmt: skip
+    """Each element of a row, of which each operand has pieces, combined with the one at a distance, if there is one."""
+    width, count = pieces[0][0].count, len(pieces[0])
+    sign = -1 if op.reversed else 1
+    results: list[list[Lanes]] = [[] for _ in pieces]
+    for p in range(count):
+        own = [row[p] for row in pieces]
+        if distance >= width:
+            other = p - sign * distance // width
+            found = region(w, op.block, [*(row[other] for row in pieces), *own]) if 0 <= other < count else own
+        else:
+            other = p - sign
+            has_other = 0 <= other < count
+            places = [lane - sign * distance for lane in range(width)]
+            # Lanes of the piece beside this one follow its own; one that has no other element takes itself, and stays.
+            taken = [n if 0 <= n < width else n % width + width if has_other else k for k, n in enumerate(places)]
+            before = [_from_two(w, row[p], row[other] if has_other else row[p], taken) for row in pieces]
+            found = region(w, op.block, [*before, *own])
+            if not has_other:
+                kept = [width + k if 0 <= n < width else k for k, n in enumerate(places)]
+                found = [_from_two(w, x, y, kept) for x, y in zip(own, found, strict=True)]
+        for result, lanes in zip(results, found, strict=True):
+            result.append(lanes)
+    return results
+
+
+def _from_two(w: Writer, one: Lanes, other: Lanes, places: Sequence[int]) -> Lanes:
+    """Lanes of two vectors, by their places: the second's follow the first's."""
+    if one.count == 1:
+        return (one, other)[places[0]]
+    return vectorial(one.dtype, one.count, shuffle(w, one.type, whole(w, one), whole(w, other), places))
 
 
 def _step(k: Kernel, op: combining.ScanOp, tiles: Sequence[Stored], targets: Sequence[Stored], distance: int) -> None:

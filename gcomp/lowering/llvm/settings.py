@@ -28,6 +28,7 @@ from gcomp.lowering.llvm.dots import REGISTERS, SUMS, block_of
 from gcomp.lowering.tiles.elements.folding import terms_of
 from gcomp.lowering.tiles.schedules.contraction import FEW, ROW, TERM, Contraction, Space, space_of
 from gcomp.lowering.tiles.schedules.kernel import Settings, power_of_two
+from gcomp.lowering.tiles.schedules.limits import columns_of
 from gcomp.lowering.tiles.schedules.ordering import problem_of
 from gcomp.lowering.tiles.schedules.reduction import repeated_flops
 from gcomp.lowering.tiles.schedules.top_k import is_selected
@@ -504,8 +505,11 @@ def _scatter(launch: LaunchOp, ranges: Ranges, lanes: int) -> Choice:
 
 
 def _sort(launch: LaunchOp, ranges: Ranges, lanes: int) -> Choice:
-    algorithm = "selection" if is_selected(problem_of(launch)[0], ranges, SELECTED) else "merge sort"
-    return Choice({"direct": 2 * MERGED, "merge": MERGED, "select": SELECTED}, algorithm)
+    problem = problem_of(launch)[0]
+    algorithm = "selection" if is_selected(problem, ranges, SELECTED) else "merge sort"
+    if columns_of(problem, ranges):
+        algorithm = "sort of what a limit leaves"
+    return Choice({"direct": 2 * MERGED, "merge": MERGED, "select": SELECTED, "limit": 1}, algorithm)
 
 
 def _scan(launch: LaunchOp, ranges: Ranges, lanes: int) -> Choice:

@@ -10,6 +10,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from gcomp.analysis.indexing.maps import d, linear
 from gcomp.dims import Size, product
+from gcomp.dtypes import bit_width
 from gcomp.ir import chlo
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.kernel import LaunchOp
@@ -34,13 +35,25 @@ Before = Callable[[TileBuilder, Tiles, Tiles], SSAValue]
 
 
 @record
+class Keys:
+    """What elements are compared by: of these operands, tiles of some types, in an order of their own."""
+
+    operands: tuple[int, ...]
+    kinds: tuple[str, ...]
+    of: Callable[[TileBuilder, Tiles], Tiles]
+    before: Before
+
+
+@record
 class Problem:
-    """Rows to sort: the operands, the dimension along which rows lie, the order, and how many elements are kept."""
+    """Rows to sort: the operands, the dimension along which rows lie, the order, how many elements are kept, and what
+    they may be compared by instead."""
 
     operands: tuple[SSAValue, ...]
     dimension: int
     before: Before
     kept: Size
+    keys: Keys
 
     @property
     def shape(self) -> tuple[Size, ...]:
@@ -101,7 +114,61 @@ def _sort(op: hlo.SortOp) -> Problem:
         return apply_region(b, block, [v for pair in zip(one, two, strict=True) for v in pair])[0]
 
     dimension: int = op.value("dimension")
-    return Problem(tuple(op.operands), dimension % max(1, len(shape)), before, shape[dimension] if shape else 1)
+    operands, kept = tuple(op.operands), shape[dimension] if shape else 1
+    return Problem(operands, dimension % max(1, len(shape)), before, kept, _keys(op, before))
+
+
+def _keys(op: hlo.SortOp, before: Before) -> Keys:
+    """The keys of a sort: of floats integers, of which one instruction says which comes first."""
+    operands = tuple(op.operands)
+    kinds = tuple([HELD.get(kind, kind) for kind in (dtype_text(v.type) for v in operands)])
+    order = _order_of_floats(op)
+    if order is None or kinds[order[0]] not in ("f32", "f64"):
+        return Keys(tuple(range(len(operands))), kinds, lambda b, found: found, before)
+    k, direction, nan_first = order
+    kind, greatest = kinds[k], (1 << (bit_width(kinds[k]) - 1)) - 1
+    integer = f"i{bit_width(kind)}"
+    nan = greatest if nan_first == (direction == "gt") else -greatest - 1
+
+    def of(b: TileBuilder, found: Tiles) -> Tiles:
+        """Zeros of both signs are one."""
+        (x,) = found
+        number = total_order(b, b.add(x, b.constant(0.0, kind)))
+        return [b.apply("select", b.apply("ne", x, x), b.constant(nan, integer), number)]
+
+    return Keys((k,), (integer,), of, lambda b, one, two: b.apply(direction, one[0], two[0]))
+
+
+def _order_of_floats(op: hlo.SortOp) -> tuple[int, str, bool] | None:
+    """The operand that `<` or `>` compares as floats, which of them, and whether NaN is first: it is last, or where the
+    comparator says it, as `a > b or (a != a and b == b)`."""
+    *ops, returned = op.comparator.block.ops
+    arguments: list[SSAValue] = list(op.comparator.block.args)
+    root = returned.operands[0].owner if len(returned.operands) == 1 else None
+    compared, nan_first = (root, False) if len(ops) == 1 else (None, None)
+    if isinstance(root, hlo.OrOp) and len(ops) == 5:
+        sides = [v.owner for v in root.operands]
+        compared = next((side for side in sides if isinstance(side, hlo.CompareOp)), None)
+        both = next((side for side in sides if isinstance(side, hlo.AndOp)), None)
+        nan_first = None if both is None else _is_first(both, arguments)
+    if not isinstance(compared, hlo.CompareOp) or nan_first is None:
+        return None
+    plain = _plain(compared, arguments)
+    return None if plain is None or plain[1] not in ("lt", "gt") else (*plain, nan_first)
+
+
+def _is_first(op: hlo.AndOp, arguments: list[SSAValue]) -> bool | None:
+    """Whether NaN comes first where one of two is NaN and the other is not; None where that is not what it says."""
+    found: dict[str, int] = {}
+    for side in (v.owner for v in op.operands):
+        if not isinstance(side, hlo.CompareOp) or side.lhs is not side.rhs or side.lhs not in arguments:
+            return None
+        if side.value("compare_type") == "TOTALORDER":
+            return None
+        found[side.value("comparison_direction")] = arguments.index(side.lhs)
+    if found.keys() != {"NE", "EQ"} or found["NE"] ^ found["EQ"] != 1:
+        return None
+    return found["NE"] % 2 == 0
 
 
 def _plain(op: hlo.CompareOp, arguments: list[SSAValue]) -> tuple[int, str] | None:
@@ -130,8 +197,12 @@ def _top_k(op: chlo.TopKOp) -> Problem:
         keys = [total_order(b, v[0]) if kind in ("f32", "f64", "narrow") else v[0] for v in (one, two)]
         return b.apply("gt", *keys)
 
-    shape = shape_of(op.operand)
-    return Problem((op.operand,), len(shape) - 1, before, op.value("k"))
+    shape, kind = shape_of(op.operand), dtype_text(op.operand.type)
+    keys = Keys((0,), (HELD.get(kind, kind),), lambda b, found: found, before)
+    if kind in ("f32", "f64"):
+        keys = Keys((0,), (f"i{bit_width(kind)}",), lambda b, found: [total_order(b, found[0])],
+                    lambda b, one, two: b.apply("gt", one[0], two[0]))  # fmt: skip
+    return Problem((op.operand,), len(shape) - 1, before, op.value("k"), keys)
 
 
 def _scratch_type(value: SSAValue) -> Attribute:
@@ -160,4 +231,4 @@ def write_kept(
     b.loop(b.position(0), frame.position(problem.kept), LANES, [], copy)
 
 
-__all__ = ["LANES", "ROW", "Before", "Problem", "Tiles", "problem_of", "write_kept"]
+__all__ = ["LANES", "ROW", "Before", "Keys", "Problem", "Tiles", "problem_of", "write_kept"]

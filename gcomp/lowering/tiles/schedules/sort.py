@@ -32,6 +32,8 @@ from gcomp.lowering.tiles.schedules.kernel import (
     is_covered,
     power_of_two,
 )
+from gcomp.lowering.tiles.schedules.limits import limiting
+from gcomp.lowering.tiles.schedules.merging import Runs
 from gcomp.lowering.tiles.schedules.ordering import ROW, Problem, Tiles, problem_of, write_kept
 from gcomp.lowering.tiles.schedules.top_k import Selecting, is_selected
 from gcomp.lowering.tiles.tile import IN_ORDER, broadcast_shapes, element, static_shape
@@ -57,6 +59,8 @@ def sort(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings) -> Sch
     high = ranges.bounds(problem.length)[1]
     if high is not None and high <= settings.get("direct", DIRECT):
         return Scheduled((_Counting(launch, problem, wanted, name, ranges, settings, None).run(),))
+    if settings.get("limit", 0) and (found := limiting(launch, problem, wanted, name, ranges)) is not None:
+        return found
     if is_selected(problem, ranges, settings.get("select", 0)):
         selecting = Selecting(launch, problem, wanted, name, ranges)
         return Scheduled((selecting.run(),), selecting.scratch)
@@ -269,54 +273,12 @@ class _Merging:
         self.length, self.kept = frame.position(problem.length), frame.position(problem.kept)
         begin = b.multiply(b.program_id(0), self.length)
         begins = begin, b.add(begin, frame.position(product(problem.shape)))
-        step = b.position(self.chunk)
-        carried = b.loop(b.position(0), b.position(self.levels), 1, [step, *begins], self._level)
-        write_kept(self.writer, frame, problem, self.wanted, self.buffers, carried[1])
+        runs = Runs(b, problem.before, self.keys, self.buffers, self.length, self.kept)
+        found = runs.merge(b.position(self.chunk), *begins, self.levels)
+        write_kept(self.writer, frame, problem, self.wanted, self.buffers, found)
         step = self.writer.step((problem.rows,))
         step.kernel.attributes[IN_ORDER] = UnitAttr()
         return step
-
-    def _level(self, _: SSAValue, carried: Tiles) -> Tiles:
-        """Merge all pairs of runs of a length, from where they lie to the other half."""
-        b = self.b
-        run, source, target = carried
-        both = b.add(run, run)
-        pairs = b.apply("divide_positive", b.add(self.length, b.apply("subtract", both, b.position(1))), both)
-
-        def pair(which: SSAValue, _: Tiles) -> Tiles:
-            first = b.multiply(which, both)
-            self._merge(b.add(source, first), b.add(target, first), run, b.apply("subtract", self.length, first))
-            return []
-
-        b.loop(b.position(0), pairs, 1, [], pair)
-        return [both, target, source]
-
-    def _merge(self, source: SSAValue, target: SSAValue, run: SSAValue, left_over: SSAValue) -> None:
-        """Merge the run at `source` with the one after it; `left_over` elements of the row begin there."""
-        b, zero, one = self.b, self.b.position(0), self.b.position(1)
-        most = b.apply("minimum", run, self.kept)
-        left = b.apply("minimum", most, left_over)
-        right = b.apply("maximum", zero, b.apply("minimum", most, b.apply("subtract", left_over, run)))
-        # What is beyond a run is no element of it: the last one is looked at again.
-        second = b.apply("select", b.apply("gt", right, zero), b.add(source, run), source)
-        lasts = [b.apply("subtract", count, one) for count in (left, b.apply("maximum", right, one))]
-
-        def element_of(at: SSAValue, taken: Tiles) -> Tiles:
-            mine, other = (
-                [b.load(buffer, b.add(start, b.apply("minimum", k, last)), None) for buffer in self.buffers]
-                for start, k, last in zip((source, second), taken, lasts, strict=True)
-            )
-            # Of equal elements those of the first run come first.
-            earlier = b.apply(
-                "or", b.apply("ge", taken[0], left), self.problem.before(b, other[: self.keys], mine[: self.keys])
-            )
-            takes = b.apply("and", b.apply("lt", taken[1], right), earlier)
-            for buffer, x, y in zip(self.buffers, other, mine, strict=True):
-                b.store(buffer, b.add(target, at), b.apply("select", takes, x, y), None)
-            steps = b.apply("select", takes, zero, one), b.apply("select", takes, one, zero)
-            return [b.add(k, step) for k, step in zip(taken, steps, strict=True)]
-
-        b.loop(zero, b.apply("minimum", b.add(left, right), self.kept), 1, [zero, zero], element_of)
 
 
 def frame_place(problem: Problem, place: Size) -> Size:
