@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -16,11 +16,15 @@ from gcomp.dtypes import DTYPES
 from gcomp.errors import ArtifactError, InputError
 from gcomp.records import record
 from gcomp.runtime import strict_json
+from gcomp.runtime.lru import Lru
 from gcomp.runtime.manifest import InputSpec, OutputSpec, SymbolSpec
 from gcomp.runtime.strict_json import Json
 
 DType = np.dtype[Any]
 Shapes = tuple[tuple[int, ...], ...]
+
+_REMEMBERED = 256
+"""Sizes of host steps' results whose symbols are kept, at most."""
 
 
 @record
@@ -64,6 +68,11 @@ class Signature:
     def data_dependent_symbols(self) -> frozenset[str]:
         """The symbols that data determine: host steps bind them."""
         return frozenset(self.ranges) - self.symbols
+
+    @cached_property
+    def bindings(self) -> Lru[Hashable, dict[str, int]]:
+        """What host steps' results of some sizes made of the symbols' values."""
+        return Lru(_REMEMBERED)
 
     @cached_property
     def states(self) -> Mapping[int, int]:
