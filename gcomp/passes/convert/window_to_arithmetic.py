@@ -23,7 +23,7 @@ from gcomp.ir.builder import Builder, identity
 from gcomp.ir.op import GraphOp
 from gcomp.ir.program import Program
 from gcomp.ir.stablehlo.reduction import applied_op
-from gcomp.ir.types import dtype_text, shape_of, static_shape
+from gcomp.ir.types import dtype_text, shape_of
 from gcomp.passes.base import Pass, PassContext
 from gcomp.passes.rewriting import Pattern, apply_rewrites, constant_value
 
@@ -44,18 +44,19 @@ class WindowToReduction(Pattern):
 
     def rewrite(self, op: hlo.ReduceWindowOp, b: Builder) -> Sequence[SSAValue] | None:
         fold, x, init = applied_op(op.body), *op.operands[:2]
-        sizes, out = static_shape(x), shape_of(op.results[0])
-        if fold is None or len(op.operands) != 2 or sizes is None:
-            return None
+        shape, out = shape_of(x), shape_of(op.results[0])
         window = op.window()
         axes = [axis for axis, size in enumerate(window["window_dimensions"]) if size > 1]
+        sizes = {axis: size for axis in axes if isinstance(size := shape[axis], int)}
+        if fold is None or len(op.operands) != 2 or len(sizes) != len(axes):
+            return None
         for axis, (size, (low, high)) in enumerate(zip(window["window_dimensions"], window["padding"], strict=True)):
             dilated = window["base_dilations"][axis] != 1 or window["window_dilations"][axis] != 1
-            is_whole = out[axis] == 1 and low >= 0 and size - low >= sizes[axis] and not dilated
+            is_whole = axis in sizes and out[axis] == 1 and low >= 0 and size - low >= sizes[axis] and not dilated
             is_kept = (window["window_strides"][axis], low, high) == (1, 0, 0) and not dilated
             if not (is_whole if axis in axes else is_kept):
                 return None
-        around = prod(window["window_dimensions"]) > prod(sizes[axis] for axis in axes)
+        around = prod(window["window_dimensions"]) > prod(sizes.values())
         if not axes or (around and not starts_neutral(op, fold)):
             return None
         return [b.reshape(b.insert(hlo.ReduceOp.apply(fold, x, init, axes)).results[0], out)]

@@ -9,7 +9,6 @@ integers in the same order. Sums of floats take the elements of each window in t
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import product as points
 
 from xdsl.ir import SSAValue
 
@@ -20,6 +19,7 @@ from gcomp.dtypes import is_float
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.types import dtype_text, shape_of
+from gcomp.lowering.tiles.build import known_position
 from gcomp.lowering.tiles.elements.elementwise import accumulator, apply_region, convert
 from gcomp.lowering.tiles.frames import Frame, delinearize
 from gcomp.lowering.tiles.schedules.kernel import KernelWriter, Scheduled, Settings, Step, blocks_of, is_covered
@@ -32,6 +32,10 @@ ROWS, COLUMNS = 16, 128
 """Rows and columns of results of a program, at most."""
 HELD_ELEMENTS = 6144
 """Elements that a program holds of what its windows read, at most, where it has several rows."""
+MOST_HELD = 8 * HELD_ELEMENTS
+"""Elements that it holds at all: larger windows are gone over element by element."""
+UNROLLED = 16
+"""Elements of a window along a dimension that are combined in a row; more are combined in a loop."""
 
 _FUNCTIONS = {"max": "maximum", "min": "minimum", "and": "and", "or": "or", "xor": "xor", "add": "add"}
 """What atomics call a function -> its name."""
@@ -112,7 +116,8 @@ def pooling(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings) -> 
     lanes = settings.get("lanes", 0)
     if planes is None or not lanes or (planes.inner > 1 and (lanes == 1 or planes.inner % lanes)):
         return None
-    step = _Pooling(launch, planes, name, ranges, settings).run()
+    problem = _Pooling(launch, planes, name, ranges, settings)
+    step = problem.run() if problem.size <= MOST_HELD else None
     return None if step is None else Scheduled((step,), form="windows from memory of their own")
 
 
@@ -136,6 +141,8 @@ class _Pooling:
         turns = -(-down.results // min(most, settings.get("high", ROWS), down.results))
         self.rows = -(-down.results // turns)
         """Rows of results that it computes."""
+        self.size = down.read_by(self.rows) * self.pitch * self.inner
+        """Elements that it holds."""
 
     def _carrier(self) -> Carrier | None:
         """How elements are combined in any order; None where they keep theirs."""
@@ -162,7 +169,7 @@ class _Pooling:
         self.row, self.column = row, column
         self.inner_at = b.add(b.multiply(at[-1], b.position(self.inner)), self._across()) if self.inner > 1 else None
         kind = self.carrier.dtype if self.carrier else self.kind
-        self.read = b.memory(kind, down.read_by(self.rows) * self.pitch * self.inner)
+        self.read = b.memory(kind, self.size)
         rows = b.position(self.rows)
         if down.results % self.rows:
             rows = b.apply("minimum", rows, b.apply("subtract", b.position(down.results), row))
@@ -229,12 +236,12 @@ class _Pooling:
         """What the columns of windows combine to, for a row of results."""
         b, down = self.b, self.planes.down
         place = self._place(self.pitch)
-        found: SSAValue | None = None
-        for n in range(down.window):
-            line = self._line(b.add(b.multiply(r, b.position(down.stride)), b.position(n * down.dilation)))
-            item = b.load(self.read, b.add(line, place), None)
-            found = item if found is None else self._combined(found, item)
-        assert found is not None
+
+        def item(n: SSAValue) -> SSAValue:
+            row = b.add(b.multiply(r, b.position(down.stride)), b.multiply(n, b.position(down.dilation)))
+            return b.load(self.read, b.add(self._line(row), place), None)
+
+        found = self._over(down.window, b.position(1), item(b.position(0)), lambda n, x: self._combined(x, item(n)))
         b.store(self.folded, b.add(self._line(r), place), found, None)
 
     def _finish(self, r: SSAValue) -> bool:
@@ -264,19 +271,29 @@ class _Pooling:
         b, down, along = self.b, self.planes.down, self.planes.along
         place = self._place(self.columns, along.stride)
         start = self._init(self.writer.frame())
+        zero = b.position(0)
+
+        def moved(n: SSAValue) -> SSAValue:
+            return b.add(b.multiply(n, b.position(along.dilation * self.inner)), place)
+
         if self.carrier is not None:
-            found = start
-            for n in range(along.window):
-                moved = b.position(n * along.dilation * self.inner)
-                found = self._combined(found, b.load(self.folded, b.add(self._line(r), b.add(moved, place)), None))
+
+            def column(n: SSAValue, x: SSAValue) -> SSAValue:
+                return self._combined(x, b.load(self.folded, b.add(self._line(r), moved(n)), None))
+
+            found = self._over(along.window, zero, b.broadcast(start, static_shape(place)), column)
             return self.carrier.decode(b, found)
-        found = b.broadcast(start, static_shape(place))
-        for y, x in points(range(down.window), range(along.window)):
-            line = self._line(b.add(b.multiply(r, b.position(down.stride)), b.position(y * down.dilation)))
-            moved = b.position(x * along.dilation * self.inner)
-            item = b.load(self.read, b.add(line, b.add(moved, place)), None)
-            (found,) = apply_region(b, self.op.body.block, [found, item])
-        return found
+
+        def row(y: SSAValue, sums: SSAValue) -> SSAValue:
+            at = b.add(b.multiply(r, b.position(down.stride)), b.multiply(y, b.position(down.dilation)))
+
+            def element(x: SSAValue, sums: SSAValue) -> SSAValue:
+                item = b.load(self.read, b.add(self._line(at), moved(x)), None)
+                return apply_region(b, self.op.body.block, [sums, item])[0]
+
+            return self._over(along.window, zero, sums, element)
+
+        return self._over(down.window, zero, b.broadcast(start, static_shape(place)), row)
 
     # ---- what they share ----
 
@@ -317,6 +334,17 @@ class _Pooling:
         if self.inner == 1:
             return b.multiply(b.iota(columns, 0, 1), b.position(stride))
         return b.add(b.multiply(b.iota(columns, 0, 2), b.position(stride * self.inner)), self._across())
+
+    def _over(
+        self, count: int, first: SSAValue, start: SSAValue, body: Callable[[SSAValue, SSAValue], SSAValue]
+    ) -> SSAValue:
+        """What elements of a window from the first on make of `start`: so few are no loop."""
+        b = self.b
+        if count > UNROLLED:
+            return b.loop(first, b.position(count), 1, [start], lambda n, x: [body(n, x[0])], rolled=True)[0]
+        for n in range(known_position(first) or 0, count):
+            start = body(b.position(n), start)
+        return start
 
     def _each(self, lower: SSAValue, upper: SSAValue, body: Callable[[SSAValue], None]) -> None:
         """A loop that carries nothing."""

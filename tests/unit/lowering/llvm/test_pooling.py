@@ -54,6 +54,7 @@ CASES = {
     "channels first, to the very end": ([1, 1, 4, 33], [1, 1, 2, 3], [1, 1, 2, 2], [(0, 0)] * 4),
     "channels first, five rows": ([1, 2, 20, 20], [1, 1, 5, 5], [1, 1, 1, 1], [(0, 0), (0, 0), (2, 2), (2, 2)]),
     "wide": ([1, 5, 300], [1, 3, 3], [1, 1, 1], [(0, 0), (1, 1), (1, 1)]),
+    "long": ([2, 20, 40], [1, 17, 18], [1, 1, 2], [(0, 0), (8, 8), (9, 8)]),
     "rows alone": ([3, 70], [1, 9], [1, 4], [(0, 0), (4, 4)]),
     "far apart": ([2, 9, 40], [1, 2, 2], [1, 3, 3], [(0, 0), (0, 1), (-2, 3)]),
     "channels last": ([2, 13, 7, 32], [1, 5, 5, 1], [1, 1, 1, 1], [(0, 0), (2, 2), (2, 2), (0, 0)]),
@@ -82,6 +83,11 @@ def test_dilated_windows() -> None:
     text = window([2, 11, 24], [1, 3, 3], [1, 1, 1], [(0, 0), (2, 2), (3, 3)], dilation=[1, 2, 3])
     assert form(text) == "windows from memory of their own"
     agree(text, (numbers("f32", 2, 11, 24),))
+
+
+def test_windows_that_are_no_small_memory_are_gone_over_in_a_loop() -> None:
+    text = window([2, 300, 310, 3], [1, 299, 299, 1], [1, 1, 4, 1], [(0, 0)] * 4)
+    assert form(text) == "elements in the order of memory"
 
 
 def test_windows_of_three_dimensions_lie_on_no_planes() -> None:
