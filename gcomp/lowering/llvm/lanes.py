@@ -62,7 +62,8 @@ def constant_lanes(dtype: str, number: int, count: int = 1) -> Lanes:
 def position(w: Writer, place: Index, count: int, stride: int = 1) -> Lanes:
     """Positions that begin at a place, as i64."""
     number = place if isinstance(place, int) else None
-    return Lanes("i64", count, base=str(place), stride=stride, number=number)
+    multiple = 1 if number is None else abs(number)
+    return Lanes("i64", count, base=str(place), stride=stride, multiple=multiple, number=number)
 
 
 def vectorial(dtype: str, count: int, value: str) -> Lanes:

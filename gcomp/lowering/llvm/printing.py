@@ -23,7 +23,7 @@ from gcomp.lowering.llvm.dots import dots
 from gcomp.lowering.llvm.fetching import LINE
 from gcomp.lowering.llvm.kernel import POSITIONS, Kernel, Row
 from gcomp.lowering.llvm.lanes import Lanes, constant, constant_lanes, position, uniform, vectorial, whole
-from gcomp.lowering.llvm.tiles import Pieces, Stored, Tile, fill, gather
+from gcomp.lowering.llvm.tiles import Pieces, Read, Stored, Tile, fill, gather
 from gcomp.lowering.llvm.transposing import transposes
 from gcomp.lowering.llvm.writer import Index, scalar_type
 from gcomp.lowering.tiles import combining, tile
@@ -120,18 +120,28 @@ def _program_id(k: Kernel, op: tile.ProgramIdOp) -> None:
 
 
 def _iota(k: Kernel, op: tile.IotaOp) -> None:
-    shape = static_shape(op.result)
+    wide = _steps(k, op)
 
     def read(row: Index, column: Index, lanes: int) -> Lanes:
-        at = k.indices(row, column, shape)[op.axis]
-        found = position(k.w, at, lanes, stride=int(op.axis == len(shape) - 1))
+        found = wide(row, column, lanes)
         narrow = arithmetic.convert_positions(k.w, found, "i32")
         if narrow is None:
-            base = k.w.pure(f"trunc i64 {at} to i32")
+            base = k.w.pure(f"trunc i64 {found.base} to i32")
             narrow = Lanes("i32", lanes, base=base, stride=found.stride)
         return narrow
 
     k.view(op.result, read)
+
+
+def _steps(k: Kernel, op: tile.IotaOp) -> Read:
+    """What an iota counts, as the i64 in which places in tiles are counted."""
+    shape = static_shape(op.result)
+
+    def read(row: Index, column: Index, lanes: int) -> Lanes:
+        at = k.indices(row, column, shape)[op.axis]
+        return position(k.w, at, lanes, stride=int(op.axis == len(shape) - 1))
+
+    return read
 
 
 def _constant(k: Kernel, op: tile.ConstantOp) -> None:
@@ -154,6 +164,10 @@ def _elementwise(k: Kernel, op: tile.ElementwiseOp) -> None:
 
 def _cast(k: Kernel, op: tile.CastOp) -> None:
     dtype = element(op.result)
+    if dtype == "i64" and isinstance(op.operand.owner, tile.IotaOp) and not is_column(static_shape(op.result)):
+        # Lanes of an i32 may wrap around, but not these: rows of memory stay rows where the call decides sizes.
+        k.view(op.result, _steps(k, op.operand.owner))
+        return
     k.pointwise(op.result, lambda of: casts.cast(k.w, of[0], dtype), [k.tiles[op.operand]], lazily=k.is_lazy(op.result))
 
 

@@ -9,10 +9,15 @@ from gcomp.dims import Range, Ranges, evaluate
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.program import Program
+from gcomp.lowering.llvm.lower import code_texts
 from gcomp.lowering.llvm.settings import settings_for
 from gcomp.lowering.tiles import tile
 from gcomp.lowering.tiles.schedules import schedule
 from gcomp.lowering.tiles.schedules.loop import DIVISIONS
+from gcomp.passes.manager import PassManager
+from gcomp.passes.registry import parse_pipeline
+from gcomp.runtime.cpu.variants import VARIANTS
+from gcomp.targets.base import target_named
 from gcomp.testing.tiles import as_kernel, check_kernel
 
 PANELS = """func.func @main(%x: tensor<{x}x40xf32, {dims}"40"]>, %w: tensor<2x40x32xf32>, %b: tensor<60xf32>)
@@ -304,3 +309,21 @@ def test_blocks_of_which_there_are_none_by_the_bounds_have_no_kernel(least: int,
     assert all(program.ranges.bounds(step.grid[0]) != (0, 0) for step in steps)
     x = np.random.default_rng(0).standard_normal((2, most)).astype(np.float32)
     assert check_kernel(program, "loop", [x], settings) == []
+
+
+def test_factors_of_rows_whose_number_is_known_at_the_call_are_read_as_rows() -> None:
+    # Of more columns than registers hold, places are counted in a loop: as vectors of neighbours there, too.
+    text = """func.func @main(%x: tensor<?x49x1152xf32, ["n", "49", "1152"]>, %s: tensor<?x1152xf32, ["n", "1152"]>,
+        %w: tensor<1152x64xf32>) -> tensor<?x49x64xf32, ["n", "49", "64"]> {
+      %b = stablehlo.broadcast_in_dim %s, dims = [0, 2] : (tensor<?x1152xf32, ["n", "1152"]>)
+        -> tensor<?x49x1152xf32, ["n", "49", "1152"]>
+      %m = stablehlo.multiply %x, %b : tensor<?x49x1152xf32, ["n", "49", "1152"]>
+      %d = stablehlo.dot_general %m, %w, contracting_dims = [2] x [0]
+        : (tensor<?x49x1152xf32, ["n", "49", "1152"]>, tensor<1152x64xf32>) -> tensor<?x49x64xf32, ["n", "49", "64"]>
+      return %d : tensor<?x49x64xf32, ["n", "49", "64"]>
+    }"""
+    program = Program.parse(text)
+    PassManager(parse_pipeline(target_named("cpu").pipeline())).run(program)
+    texts = code_texts(program, VARIANTS["x86-64-v4"])
+    product = next(text for name, text in texts.items() if "multiply_dot_general" in name and "few" not in name)
+    assert "masked.gather" not in product
