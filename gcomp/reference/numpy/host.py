@@ -68,38 +68,56 @@ def non_max_suppression(
     """
     limit, worst = int(most.reshape(-1)[0]), least.reshape(-1)[0]
     rows: list[tuple[int, int, int]] = []
-    for batch in range(scores.shape[0]):
-        corners = _corners(boxes[batch], centered)
-        for cls in range(scores.shape[1]):
-            kept = _suppressed_boxes(corners, scores[batch, cls], limit, overlap.reshape(-1)[0], worst)
-            rows += [(batch, cls, box) for box in kept]
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        for batch in range(scores.shape[0]):
+            areas = _areas(boxes[batch], centered)
+            for cls in range(scores.shape[1]):
+                kept = _suppressed_boxes(areas, scores[batch, cls], limit, overlap.reshape(-1)[0], worst)
+                rows += [(batch, cls, box) for box in kept]
     return (np.asarray(rows, np.int64).reshape(-1, 3),)
 
 
-def _corners(boxes: Array, centered: bool) -> Array:
-    """The least and the greatest corner of each box: f32[box, 4]."""
+def _areas(boxes: Array, centered: bool) -> Array:
+    """The least and the greatest corner of each box, and its area, NaN where it has none: f32[5, box]."""
+    first, second = boxes.T[:2], boxes.T[2:]
+    found = np.empty((5, len(boxes)), boxes.dtype)
     if centered:
-        half = boxes[:, 2:] / 2
-        return np.concatenate([boxes[:, :2] - half, boxes[:, :2] + half], 1)
-    return np.concatenate([np.minimum(boxes[:, :2], boxes[:, 2:]), np.maximum(boxes[:, :2], boxes[:, 2:])], 1)
+        half = second / 2
+        found[:2], found[2:4] = first - half, first + half
+    else:
+        found[:2], found[2:4] = np.minimum(first, second), np.maximum(first, second)
+    area = (found[2] - found[0]) * (found[3] - found[1])
+    found[4] = np.where(area > 0, area, np.nan)
+    return found
 
 
-def _suppressed_boxes(corners: Array, scores: Array, limit: int, overlap: Any, worst: Any) -> list[int]:
+def _suppressed_boxes(boxes: Array, scores: Array, limit: int, overlap: Any, worst: Any) -> list[int]:
     counted = np.flatnonzero(scores > worst)
     # Of equal scores the box of the lower index goes first.
     order = counted[np.argsort(-scores[counted], kind="stable")]
-    kept = order[:0]
+    kept: list[int] = []
     for start in range(0, order.size, _AT_ONCE):
-        if kept.size >= limit:
+        if len(kept) >= limit:
             break
         block = order[start : start + _AT_ONCE]
-        block = block[~_overlap(corners[kept], corners[block], overlap).any(0)]
-        stays = np.ones(block.size, bool)
-        for k, row in enumerate(_overlap(corners[block], corners[block], overlap)):
-            if stays[k]:
-                stays[k + 1 :] &= ~row[k + 1 :]
-        kept = np.concatenate([kept, block[stays]])
-    return [int(box) for box in kept[: max(0, limit)]]
+        own = boxes.take(block, 1)
+        if kept:
+            stays = ~_overlap(boxes.take(kept, 1), own, overlap).any(0)
+            block, own = block[stays], own[:, stays]
+        kept += block[_greedy(_overlap(own, own, overlap))].tolist()
+    return kept[: max(0, limit)]
+
+
+def _greedy(overlaps: Array) -> list[int]:
+    """The first box, and each that overlaps none before it that is kept: i1[box, box] in the order of boxes."""
+    rows = [int.from_bytes(row.tobytes(), "little") for row in np.packbits(overlaps, 1, "little")]
+    kept: list[int] = []
+    suppressed = 0
+    for k, row in enumerate(rows):
+        if not suppressed >> k & 1:
+            kept.append(k)
+            suppressed |= row
+    return kept
 
 
 _AT_ONCE = 64
@@ -107,16 +125,21 @@ _AT_ONCE = 64
 
 
 def _overlap(boxes: Array, others: Array, overlap: Any) -> Array:
-    """Whether boxes overlap others by more than `overlap`: i1[box, other] of f32[box, 4] and f32[other, 4]."""
-    (top, left, bottom, right), (tops, lefts, bottoms, rights) = boxes.T[..., None], others.T
-    shared = np.maximum(np.minimum(bottom, bottoms) - np.maximum(top, tops), 0)
-    shared *= np.maximum(np.minimum(right, rights) - np.maximum(left, lefts), 0)
-    areas, other_areas = (bottom - top) * (right - left), (bottoms - tops) * (rights - lefts)
-    union = areas + other_areas - shared
-    # Boxes without an area overlap nothing.
-    counted = (shared > 0) & (areas > 0) & (other_areas > 0)
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        return counted & (shared / union > overlap)
+    """Whether boxes overlap others by more than `overlap`: i1[box, other] of corners and areas.
+
+    Boxes without an area overlap nothing.
+    """
+    (top, left, bottom, right, area), (tops, lefts, bottoms, rights, areas) = boxes[..., None], others
+    shared = np.minimum(bottom, bottoms)
+    shared -= np.maximum(top, tops)
+    np.maximum(shared, 0, out=shared)
+    width = np.minimum(right, rights)
+    width -= np.maximum(left, lefts)
+    shared *= np.maximum(width, 0, out=width)
+    union = area + areas
+    union -= shared
+    found = np.divide(shared, union, out=union) > overlap
+    return found if overlap >= 0 else found & (shared > 0)
 
 
 def cholesky(a: Array, *, lower: bool) -> tuple[Array, ...]:
