@@ -197,23 +197,41 @@ class _Placed:
 
 def _height(buffers: Sequence[Buffer]) -> int:
     """Bytes from the first to the last of buffers that lie in one piece of memory: the largest are put there first, or
-    those that stay longest, whichever takes less."""
+    those that stay longest, whichever takes less. How long a buffer stays is how many others come and go meanwhile."""
     chains = _chains(buffers)
-    by_size = sorted(chains, key=lambda c: (-c[0], c[1] - c[2], c[1]))
-    by_time = sorted(chains, key=lambda c: (c[1] - c[2], -c[0], c[1]))
-    return min(_stack(by_size), _stack(by_time))
+    times = _events(chains)
+    spans = [(c, times[c[0]][0] - times[c[0]][1], times[c[0]][0] - times[c[-1]][1]) for c in chains]
+    by_size = sorted(spans, key=lambda s: (-s[0][0].size, s[1]))
+    by_time = sorted(spans, key=lambda s: (s[2], -s[0][0].size))
+    return min(_stack([c for c, *_ in order]) for order in (by_size, by_time))
 
 
-def _stack(chains: Sequence[tuple[int, int, int]]) -> int:
+def _events(chains: Sequence[Sequence[Buffer]]) -> dict[Buffer, tuple[int, int]]:
+    """When buffers come and go, counted in such events. At each kernel those come first that it makes, each after what
+    it is written over has gone; then the others go that it is the last to read."""
+    moments: list[tuple[tuple[int, bool, int, bool], Buffer]] = []
+    for chain in chains:
+        for k, buffer in enumerate(chain):
+            is_last = k + 1 == len(chain)
+            moments.append(((buffer.start, False, buffer.start, True), buffer))
+            moments.append(((buffer.end, is_last, buffer.start if is_last else buffer.end, False), buffer))
+    found: dict[Buffer, list[int]] = {}
+    for time, (_, buffer) in enumerate(sorted(moments, key=lambda m: m[0])):
+        found.setdefault(buffer, []).append(time)
+    return {buffer: (first, last) for buffer, (first, last) in found.items()}
+
+
+def _stack(chains: Sequence[Sequence[Buffer]]) -> int:
     placed: list[_Placed] = []
-    for size, start, end in chains:
+    for chain in chains:
+        size, start, end = chain[0].size, chain[0].start, chain[-1].end
         others = sorted((p for p in placed if p.start <= end and start <= p.end), key=lambda p: p.offset)
         placed.append(_Placed(_gap(others, size), size, start, end))
     return max((p.offset + p.size for p in placed), default=0)
 
 
-def _chains(buffers: Sequence[Buffer]) -> list[tuple[int, int, int]]:
-    """(size, start, end) of buffers that are written over one another."""
+def _chains(buffers: Sequence[Buffer]) -> list[list[Buffer]]:
+    """Buffers that are written over one another, in order of time."""
     chains: list[list[Buffer]] = []
     ending: dict[Buffer, list[Buffer]] = {}
     for buffer in sorted(buffers, key=lambda b: b.start):
@@ -224,7 +242,7 @@ def _chains(buffers: Sequence[Buffer]) -> list[tuple[int, int, int]]:
         else:
             ending[buffer] = ending.pop(before)
             ending[buffer].append(buffer)
-    return [(chain[0].size, chain[0].start, chain[-1].end) for chain in chains]
+    return chains
 
 
 def _gap(others: Sequence[_Placed], size: int) -> int:

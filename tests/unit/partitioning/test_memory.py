@@ -9,6 +9,8 @@ from benchmarks.sharding import SMALL
 from gcomp.ir.program import Program
 from gcomp.partitioning.memory import predicted_memory
 from gcomp.partitioning.memory.graph import LINE
+from gcomp.partitioning.memory.predicted import Buffer
+from gcomp.partitioning.memory.predicted import _height as height  # pyright: ignore[reportPrivateUsage]
 from gcomp.partitioning.search.by_hand import BY_HAND
 from gcomp.partitioning.search.devices import mesh_named
 from gcomp.partitioning.search.planning import plan_of
@@ -125,6 +127,14 @@ def figure_of(program: Program) -> int:
 def test_what_is_predicted(name: str) -> None:
     text, expected = PREDICTED[name]
     assert predicted_memory(partitioned(text)) == expected
+
+
+def test_how_long_a_buffer_stays_is_counted_in_others_that_come_and_go() -> None:
+    """The last of four buffers, of which two lie side by side at any time, is put first, and then there are three
+    places: by numbers of kernels the second would stay as long, and two would do."""
+    big = [Buffer(2 * LINE, 1, 2), Buffer(2 * LINE, 2, 4), Buffer(2 * LINE, 4, 6), Buffer(2 * LINE, 6, 8)]
+    small = [Buffer(LINE, 0, 1), Buffer(LINE, 7, 7)]
+    assert height([*big, *small]) == 6 * LINE
 
 
 def plan_beside_figure(mesh: str, kind: str, batch: int) -> tuple[int, int]:
