@@ -14,7 +14,21 @@ from gcomp.lowering.llvm.fetching import LINE, Following
 from gcomp.lowering.llvm.kernel import FEW, Kernel
 from gcomp.lowering.llvm.lanes import Lanes, constant, part, position, shuffle, splat, vectorial, whole
 from gcomp.lowering.llvm.positions import advance, multiple, rise
-from gcomp.lowering.llvm.tiles import MOST_PIECES, Read, Tile, byte, each, read, store, truth, write
+from gcomp.lowering.llvm.tiles import (
+    MOST_PIECES,
+    Pieces,
+    Read,
+    Stored,
+    Tile,
+    View,
+    byte,
+    each,
+    gather,
+    read,
+    store,
+    truth,
+    write,
+)
 from gcomp.lowering.llvm.transposing import MOST_ROWS, QUAD, is_unwritten_until, reads_by_number, turn
 from gcomp.lowering.llvm.writer import Index, Writer, stored_bytes, stored_type, suffix, type_of, vector
 from gcomp.lowering.tiles import tile
@@ -219,6 +233,9 @@ def loads(k: Kernel, op: tile.LoadOp) -> None:
         if mask is None or mask.rows == 1:
             k.view(op.result, get, sources)
             return
+    if is_by_columns(op.offset, offset, mask, dtype):
+        _load_columns(k, op, offset, mask)
+        return
     k.compute(op.result, get, sources)
     if (following := _of_next_program(k, op, offset)) is not None:
         k.ahead.append(following)
@@ -329,8 +346,8 @@ def stores(k: Kernel, op: tile.StoreOp) -> None:
     offset, value = k.tiles[op.offset], k.tiles[op.value]
     mask = None if op.mask is None else k.tiles[op.mask]
     masks = None if mask is None else k.spread(mask, shape)
-    if _is_turned(op, offset, value, mask):
-        _store_turned(k, op, offset, value, mask)
+    if is_by_columns(op.offset, offset, mask, value.dtype):
+        _store_columns(k, op, offset, value, mask)
         return
     sources = [offset, value, *([] if mask is None else [mask])]
 
@@ -348,46 +365,94 @@ def stores(k: Kernel, op: tile.StoreOp) -> None:
     each(value, value.width, few, sources, k.fetching(value, one) if value.count > few else one)
 
 
-def _is_turned(op: tile.StoreOp, offset: Tile, value: Tile, mask: Tile | None) -> bool:
-    """Whether a column of a tile, and not a row, is neighbours in memory, of which the mask leaves out whole rows."""
-    if len(value.shape) != 2 or min(value.rows, value.columns) < QUAD or value.columns % QUAD or value.dtype == "i1":
+def is_by_columns(positions: SSAValue, offset: Tile, mask: Tile | None, dtype: str) -> bool:
+    """Whether a column of a tile, and not a row, is neighbours in memory; a mask leaves out whole ones."""
+    if len(offset.shape) != 2 or min(offset.shape) < QUAD or offset.columns % QUAD or dtype == "i1":
         return False
-    first = offset.get(0, 0, value.width)
+    first = offset.get(0, 0, offset.width)
     is_row = first.base is not None and first.stride == 1
-    return rise(op.offset) == 1 and not is_row and (mask is None or mask.columns == 1)
+    return rise(positions) == 1 and not is_row and (mask is None or 1 in mask.shape)
 
 
-def _store_turned(k: Kernel, op: tile.StoreOp, offset: Tile, value: Tile, mask: Tile | None) -> None:
-    """Write a tile column by column, a few rows of each at a time: single elements would take a store each."""
-    w, buffer = k.w, k.buffers[op.buffer]
-    masks = None if mask is None else read_flat(mask)
-    found = store(value)
+def _columns(offset: Tile, mask: Tile | None) -> Callable[[Index, Index, int], tuple[Lanes, Lanes | None]]:
+    """Of a row, a column and a number of rows: where these elements of a column lie, and which of them do."""
+    masks = None if mask is None or mask.columns > 1 else read_flat(mask)
+
+    def places(row: Index, column: Index, count: int) -> tuple[Lanes, Lanes | None]:
+        where = replace(offset.get(row, column, 1), count=count, stride=1 if count > 1 else 0)
+        if masks is None:
+            return where, None if mask is None else mask.get(0, column, 1).repeat(count)
+        return where, masks(row, count)
+
+    return places
+
+
+def _load_columns(k: Kernel, op: tile.LoadOp, offset: Tile, mask: Tile | None) -> None:
+    """Read a tile column by column, a few rows of each at a time, and turn them in registers: elements that lie apart
+    would take a load each."""
+    w, buffer, shape, dtype = k.w, k.buffers[op.buffer], static_shape(op.result), element(op.result)
+    places = _columns(offset, mask)
+    columns = View(w, shape[::-1], dtype, k.width, lambda c, r, lanes: load(k, buffer, dtype, *places(r, c, lanes)))
+    side, width = max(gcd(k.width, shape[0]), QUAD), gcd(k.width, shape[1])
+    even = shape[0] - shape[0] % side
+
+    def rows(row: Index, count: int, column: Index) -> list[Lanes]:
+        if count >= QUAD:
+            return turn(w, columns, row, count, column, width)
+        return [
+            gather(w, columns, [(w.add(column, lane), w.add(row, n)) for lane in range(width)]) for n in range(count)
+        ]
+
+    if shape[0] * shape[1] // width <= MOST_PIECES:
+        pieces: list[Lanes] = []
+        for row, count in [*((r, side) for r in range(0, even, side)), (even, shape[0] - even)]:
+            found = [rows(row, count, column) for column in range(0, shape[1], width)]
+            pieces += [lanes[n] for n in range(count) for lanes in found]
+        k.tiles[op.result] = Pieces(w, shape, dtype, k.width, pieces)
+        return
+    target = Stored(w, shape, dtype, k.width)
     offset.prepare()
     if mask is not None:
         mask.prepare()
 
-    def write_column(row: Index, column: Index, lanes: Lanes) -> None:
-        places = replace(offset.get(row, column, 1), count=lanes.count, stride=1)
-        put(k, buffer, places, lanes, None if masks is None else masks(row, lanes.count))
-
-    def block(row: Index, count: int) -> None:
-        for column in range(0, value.columns, QUAD):
-            if count == 1:
-                for n in range(QUAD):
-                    write_column(row, column + n, found.get(row, column + n, 1))
-                continue
-            for n, lanes in enumerate(turn(w, found, column, QUAD, row, count)):
-                write_column(row, column + n, lanes)
+    def put_rows(row: Index, count: int) -> None:
+        for column in range(0, shape[1], width):
+            for n, lanes in enumerate(rows(row, count, column)):
+                target.put(w.add(row, n), column, lanes)
 
     def some(row: str, _: Sequence[str]) -> Sequence[str]:
-        block(row, side)
+        put_rows(row, side)
+        return []
+
+    w.loop("0", str(even), side, [], some)
+    put_rows(even, shape[0] - even)
+    k.tiles[op.result] = target
+
+
+def _store_columns(k: Kernel, op: tile.StoreOp, offset: Tile, value: Tile, mask: Tile | None) -> None:
+    """Write a tile column by column, a few rows of each at a time: elements that lie apart would take a store each."""
+    w, buffer, found = k.w, k.buffers[op.buffer], store(value)
+    places = _columns(offset, mask)
+    offset.prepare()
+    if mask is not None:
+        mask.prepare()
+
+    def write_rows(row: Index, count: int) -> None:
+        for column in range(0, value.columns, QUAD):
+            lanes = turn(w, found, column, QUAD, row, count) if count > 1 else [found.get(row, column, QUAD)]
+            for n in range(QUAD):
+                where, given = places(row, w.add(column, n), count)
+                put(k, buffer, where, lanes[n] if count > 1 else part(w, lanes[0], n, 1), given)
+
+    def some(row: str, _: Sequence[str]) -> Sequence[str]:
+        write_rows(row, side)
         return []
 
     side = max(gcd(k.width, value.rows), QUAD)
     even = value.rows - value.rows % side
     w.loop("0", str(even), side, [], some)
     for row in range(even, value.rows):
-        block(row, 1)
+        write_rows(row, 1)
 
 
 _COMBINE = {"add": "add", "max": "maximum", "min": "minimum", "and": "and", "or": "or", "xor": "xor"}

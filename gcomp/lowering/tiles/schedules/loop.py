@@ -282,6 +282,8 @@ def tiled(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings, acros
         if isinstance(extent, int):
             sizes[k] = min(size, power_of_two(extent))
     rows, few, length = across, shape[last], shape[across]
+    if settings.get("lanes", 0) and _reads_windows(launch):
+        rows = last  # what is read many times is read in order, and what is written once is turned
     runs: list[tuple[Size, Size]] = [(0, blocks_of(length, sizes[across]))]
     if (vectors := 2 * settings.get("lanes", 0)) and isinstance(few, int) and few <= FEW:
         rows = last
@@ -353,8 +355,11 @@ def _read_across(launch: LaunchOp, ranges: Ranges, part: Part) -> int | None:
     votes: dict[int, int] = {}
     for value, maps in reads(part.value, launch.block.args, ranges).items():
         for m in maps:
-            found = strides(m, ranges) if not m.ranges else None
-            if found is None or found.domain[last] in (0, 1, -1):
+            if (found := strides(m, ranges)) is None:
+                continue
+            # Of several places that are read, as the points of a window are, ranges say what is between them.
+            beside = {found.domain[last], *found.ranges}
+            if not beside.isdisjoint((1, -1)) or beside == {0}:
                 continue
             for k, distance in enumerate(found.domain):
                 if distance in (1, -1) and shape[k] != 1:

@@ -1,0 +1,67 @@
+"""Tiles whose columns, and not rows, are neighbours in memory: channels that become the first, or the last."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gcomp.dtypes import dtype_of
+from gcomp.lowering.llvm.lower import code_texts
+from tests.unit.lowering.llvm.test_lower import HERE, agree, floats, planned
+
+pytestmark = pytest.mark.skipif(not HERE, reason="no code for this machine")
+
+
+def elements_apart(text: str, **weights: np.ndarray) -> bool:  # type: ignore[type-arg]
+    """Whether the kernels of a program read or write the lanes of a vector from addresses of their own."""
+    found = "".join(code_texts(planned(text, **weights), HERE[0]).values())
+    return "masked.gather" in found or "masked.scatter" in found
+
+
+@pytest.mark.parametrize("width", [16, 56, 80, 7, 14])
+@pytest.mark.parametrize(("channels", "kind"), [(32, "f32"), (16, "i8"), (20, "f64")])
+def test_channels_become_the_last(channels: int, width: int, kind: str) -> None:
+    x, y = f"tensor<2x{channels}x{width}x{kind}>", f"tensor<2x{width}x{channels}x{kind}>"
+    text = f"""func.func @main(%x: {x}) -> {y} {{
+      %0 = stablehlo.transpose %x, dims = [0, 2, 1] : ({x}) -> {y}
+      func.return %0 : {y}
+    }}"""
+    agree(text, [(floats(2, channels, width) * 50).astype(dtype_of(kind))])
+    if width % 4 == 0 and channels % 16 == 0:
+        assert not elements_apart(text)
+
+
+@pytest.mark.parametrize("size", [7, 12, 13])
+@pytest.mark.parametrize("features", [16, 24, 32])
+def test_products_of_pixels_are_written_with_channels_first(size: int, features: int) -> None:
+    x, w, y = (
+        f"tensor<1x{size}x{size}x8xf32>",
+        f"tensor<1x1x8x{features}xf32>",
+        f"tensor<1x{features}x{size}x{size}xf32>",
+    )
+    text = f"""func.func @main(%x: {x}) -> {y} {{
+      %w = gcomp.weight @w : {w}
+      %0 = stablehlo.convolution(%x, %w) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, f, 0, 1], window = {{}}
+        {{batch_group_count = 1 : i64, feature_group_count = 1 : i64}} : ({x}, {w}) -> {y}
+      %1 = stablehlo.tanh %0 : {y}
+      func.return %1 : {y}
+    }}"""
+    weight = floats(1, 1, 8, features, seed=1) / 3
+    agree(text, [floats(1, size, size, 8)], w=weight)
+    assert not elements_apart(text, w=weight)
+
+
+@pytest.mark.parametrize("width", [16, 20])
+def test_a_depthwise_window_of_the_last_channels_is_written_with_channels_first(width: int) -> None:
+    x, w, y = f"tensor<1x6x{width}x32xf32>", "tensor<3x3x1x32xf32>", f"tensor<1x4x{width - 2}x32xf32>"
+    z = f"tensor<1x32x4x{width - 2}xf32>"
+    text = f"""func.func @main(%x: {x}) -> {z} {{
+      %w = gcomp.weight @w : {w}
+      %0 = stablehlo.convolution(%x, %w) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {{}}
+        {{batch_group_count = 1 : i64, feature_group_count = 32 : i64}} : ({x}, {w}) -> {y}
+      %1 = stablehlo.transpose %0, dims = [0, 3, 1, 2] : ({y}) -> {z}
+      func.return %1 : {z}
+    }}"""
+    weight = floats(3, 3, 1, 32, seed=1)
+    agree(text, [floats(1, 6, width, 32)], w=weight)
+    assert not elements_apart(text, w=weight)
