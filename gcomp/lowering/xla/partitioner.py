@@ -7,9 +7,9 @@ from math import prod
 from typing import Any, cast
 
 import numpy as np
-from xdsl.dialects.builtin import DenseArrayBase, i64
-from xdsl.ir import Operation, SSAValue
-from xdsl.rewriter import InsertPoint
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, i64
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
 
 from gcomp.dims import Size
 from gcomp.dtypes import bit_width
@@ -18,11 +18,12 @@ from gcomp.ir import stablehlo as hlo
 from gcomp.ir.attributes import sizes_of
 from gcomp.ir.builder import Builder
 from gcomp.ir.program import Program
-from gcomp.ir.types import below, dtype_text, rank_of, shape_of
+from gcomp.ir.types import below, dtype_text, rank_of, shape_of, with_shape
 from gcomp.sharding import DimensionSharding, Sharding
 
 Array = np.ndarray[Any, Any]
 _INDEX_BITS = 32
+_BOUNDS = ("start_indices", "limit_indices", "strides")
 Held = dict[int, Iterable[int]]
 """Operand, or a result after these, by its number -> the dimensions of which each device needs all."""
 
@@ -30,7 +31,7 @@ Held = dict[int, Iterable[int]]
 def suit_partitioner(program: Program) -> None:
     """Write a program for several devices as XLA's partitioner gets it right."""
     hold_whole(program)
-    for step in (clamp_starts, step_by_one, widen_indices, pin_transforms):
+    for step in (clamp_starts, step_by_one, widen_indices, pin_transforms, fold_alone):
         step(program)
 
 
@@ -59,9 +60,12 @@ def step_by_one(program: Program) -> None:
     program, where the dimension is cut and the step is longer than a part."""
     for op in program.ops():
         if isinstance(op, hlo.SliceOp):
-            strides = cast(tuple[int, ...], op.value("strides"))
-            taken = zip(shape_of(op.result), strides, strict=True)
-            op.properties["strides"] = DenseArrayBase.from_list(i64, [1 if n == 1 else by for n, by in taken])
+            starts, ends, steps = (cast(tuple[int, ...], op.value(name)) for name in _BOUNDS)
+            single = [n == 1 for n in shape_of(op.result)]
+            ends = [start + 1 if one else end for one, start, end in zip(single, starts, ends, strict=True)]
+            steps = [1 if one else step for one, step in zip(single, steps, strict=True)]
+            for name, found in zip(_BOUNDS[1:], (ends, steps), strict=True):
+                op.properties[name] = DenseArrayBase.from_list(i64, found)
 
 
 def widen_indices(program: Program) -> None:
@@ -92,6 +96,40 @@ def pin_transforms(program: Program) -> None:
 def _pinned(b: Builder, value: SSAValue) -> SSAValue:
     row = b.reshape(value, [prod(shape_of(value), start=cast(Size, 1))])
     return b.reshape(b.emit(hlo.OptimizationBarrierOp, row), shape_of(value))
+
+
+def fold_alone(program: Program) -> None:
+    """Let each device fold what others send, where XLA has no collective for that ("Unsupported reduction
+    computation")."""
+    for op in list(program.ops()):
+        if not isinstance(op, hlo.AllReduceOp | hlo.ReduceScatterOp) or len(op.operands) != 1:
+            continue
+        value, fold, count = op.operands[0], sdy.folded_op(op.computation), op.group_size
+        if fold is None or fold in _folds_of(value) or count is None:
+            continue
+        b, own = Builder(program, InsertPoint.before(op)), shape_of(op.results[0])
+        sent = _sent(op, b.reshape(value, [1, *shape_of(value)]), count, [count, *own])
+        b.insert(sent)
+        parts = [b.reshape(b.slice_axis(sent.results[0], 0, n, n + 1), own) for n in range(count)]
+        found = parts[0]
+        for part in parts[1:]:
+            found = b.emit(fold, found, part)
+        op.results[0].replace_all_uses_with(found)
+        Rewriter.erase_op(op)
+
+
+def _sent(op: hlo.AllReduceOp | hlo.ReduceScatterOp, row: SSAValue, count: int, shape: Sequence[Size]) -> Operation:
+    """What devices have, one after the other: all of it, or the part of each that this device folds."""
+    groups = {name: op.properties[name] for name in ("replica_groups", "channel_handle") if name in op.properties}
+    dims: dict[str, Attribute] = {"all_gather_dim": IntegerAttr(0, i64)}
+    kind: type[Operation] = hlo.AllGatherOp
+    if isinstance(op, hlo.ReduceScatterOp):
+        dim: int = op.value("scatter_dimension")
+        numbers = {"split_dimension": dim + 1, "concat_dimension": 0, "split_count": count}
+        kind, dims = hlo.AllToAllOp, {name: IntegerAttr(n, i64) for name, n in numbers.items()}
+    elif "use_global_device_ids" in op.properties:
+        dims["use_global_device_ids"] = op.properties["use_global_device_ids"]
+    return kind.create(operands=[row], result_types=[with_shape(row, shape)], properties={**groups, **dims})
 
 
 # ---- dimensions that lie whole --------------------------------------------------------------------------------------
@@ -137,8 +175,10 @@ def _hold(program: Program, mesh: str, op: Operation, number: int, dims: frozens
 
 def _convolved(op: hlo.ConvolutionOp, devices: int) -> Held:
     """Groups of a batch, and groups of features under kernels of one element, which XLA takes for products; images that
-    are spread apart and cropped; images of which a part is not greater than the kernel."""
+    are spread apart and cropped; images of which a part is not greater than the kernel; all where there is no image."""
     n, w = op.dimensions, op.window()
+    if not n.input_spatial_dimensions:
+        return dict.fromkeys(range(3), (0, 1))
     grouped = _grouped(op)
     images = [shape_of(op.lhs)[k] for k in n.input_spatial_dimensions]
     sizes = [shape_of(op.rhs)[k] for k in n.kernel_spatial_dimensions]
@@ -214,8 +254,12 @@ def _folded(op: hlo.ReduceOp, _devices: int) -> Held:
     """What is folded by anything that XLA has no collective for ("Unsupported reduction computation")."""
     if len(op.results) > 1:
         return {}
-    known = _FOLDS_OF_BITS if dtype_text(op.operands[0].type) == "i1" else _FOLDS
-    return {} if sdy.folded_op(op.body) in known else {0: op.value("dimensions")}
+    return {} if sdy.folded_op(op.body) in _folds_of(op.operands[0]) else {0: op.value("dimensions")}
+
+
+def _folds_of(value: SSAValue) -> tuple[type[Operation], ...]:
+    """What XLA has collectives for."""
+    return _FOLDS_OF_BITS if dtype_text(value.type) == "i1" else _FOLDS
 
 
 _FOLDS = (hlo.AddOp, hlo.MultiplyOp, hlo.MaximumOp, hlo.MinimumOp)

@@ -261,6 +261,57 @@ CUT_WRONGLY = {
         return %0 : tensor<4x1xf32>""",
         ((4, 2),),
     ),
+    "a slice of one element, that ends behind the next": (
+        """(%x: tensor<2x2xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"a"}]>}) -> tensor<2x1xf32> {
+        %0 = stablehlo.slice %x [0:2, 0:2:3] : (tensor<2x2xf32>) -> tensor<2x1xf32>
+        return %0 : tensor<2x1xf32>""",
+        ((2, 2),),
+    ),
+    "a convolution without an image": (
+        """(%x: tensor<2x2xf32>, %w: tensor<2x1xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a"}, {}]>})
+            -> tensor<2x1xf32> {
+        %z = stablehlo.constant dense<1.0> : tensor<f32>
+        %p = stablehlo.pad %x, %z, low = [0, -2], high = [0, 2], interior = [0, 0]
+            : (tensor<2x2xf32>, tensor<f32>) -> tensor<2x2xf32>
+        %0 = stablehlo.convolution(%p, %w) dim_numbers = [b, f]x[i, o]->[b, f], window = {}
+            {batch_group_count = 1 : i64, feature_group_count = 1 : i64}
+            : (tensor<2x2xf32>, tensor<2x1xf32>) -> tensor<2x1xf32>
+        return %0 : tensor<2x1xf32>""",
+        ((2, 2), (2, 1)),
+    ),
+    "bits that devices fold": (
+        """(%x: tensor<4x4xf32>) -> tensor<4x2xi32> {
+        %i = stablehlo.convert %x : (tensor<4x4xf32>) -> tensor<4x4xi32>
+        %0 = sdy.manual_computation(%i) in_shardings=[<@mesh, [{}, {"a"}]>] out_shardings=[<@mesh, [{}, {}]>]
+            manual_axes={"a"} (%p: tensor<4x2xi32>) {
+          %1 = "stablehlo.all_reduce"(%p) <{replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>,
+              channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, use_global_device_ids}> ({
+          ^bb0(%l: tensor<i32>, %r: tensor<i32>):
+            %s = stablehlo.xor %l, %r : tensor<i32>
+            stablehlo.return %s : tensor<i32>
+          }) : (tensor<4x2xi32>) -> tensor<4x2xi32>
+          sdy.return %1 : tensor<4x2xi32>
+        } : (tensor<4x4xi32>) -> tensor<4x2xi32>
+        return %0 : tensor<4x2xi32>""",
+        ((4, 4),),
+    ),
+    "bits that devices fold and cut": (
+        """(%x: tensor<4x4xf32>) -> tensor<4x2xi32> {
+        %i = stablehlo.convert %x : (tensor<4x4xf32>) -> tensor<4x4xi32>
+        %0 = sdy.manual_computation(%i) in_shardings=[<@mesh, [{}, {"a"}]>] out_shardings=[<@mesh, [{"a"}, {}]>]
+            manual_axes={"a"} (%p: tensor<4x2xi32>) {
+          %1 = "stablehlo.reduce_scatter"(%p) <{replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>,
+              channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, use_global_device_ids,
+              scatter_dimension = 0 : i64}> ({
+          ^bb0(%l: tensor<i32>, %r: tensor<i32>):
+            %s = stablehlo.or %l, %r : tensor<i32>
+            stablehlo.return %s : tensor<i32>
+          }) : (tensor<4x2xi32>) -> tensor<2x2xi32>
+          sdy.return %1 : tensor<2x2xi32>
+        } : (tensor<4x4xi32>) -> tensor<4x2xi32>
+        return %0 : tensor<4x2xi32>""",
+        ((4, 4),),
+    ),
     "a computation of nothing": (
         """(%x: tensor<0x2xf32>) -> tensor<4xf32> {
         %0 = sdy.manual_computation(%x) in_shardings=[<@mesh, [{}, {}]>] out_shardings=[<@mesh, [{"a"}]>]
