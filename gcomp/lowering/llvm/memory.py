@@ -233,7 +233,7 @@ def loads(k: Kernel, op: tile.LoadOp) -> None:
         if mask is None or mask.rows == 1:
             k.view(op.result, get, sources)
             return
-    if is_by_columns(op.offset, offset, mask, dtype):
+    if _is_by_columns(op.offset, offset, mask, dtype):
         _load_columns(k, op, offset, mask)
         return
     k.compute(op.result, get, sources)
@@ -346,7 +346,7 @@ def stores(k: Kernel, op: tile.StoreOp) -> None:
     offset, value = k.tiles[op.offset], k.tiles[op.value]
     mask = None if op.mask is None else k.tiles[op.mask]
     masks = None if mask is None else k.spread(mask, shape)
-    if is_by_columns(op.offset, offset, mask, value.dtype):
+    if _is_by_columns(op.offset, offset, mask, value.dtype):
         _store_columns(k, op, offset, value, mask)
         return
     sources = [offset, value, *([] if mask is None else [mask])]
@@ -365,7 +365,7 @@ def stores(k: Kernel, op: tile.StoreOp) -> None:
     each(value, value.width, few, sources, k.fetching(value, one) if value.count > few else one)
 
 
-def is_by_columns(positions: SSAValue, offset: Tile, mask: Tile | None, dtype: str) -> bool:
+def _is_by_columns(positions: SSAValue, offset: Tile, mask: Tile | None, dtype: str) -> bool:
     """Whether a column of a tile, and not a row, is neighbours in memory; a mask leaves out whole ones."""
     if len(offset.shape) != 2 or min(offset.shape) < QUAD or offset.columns % QUAD or dtype == "i1":
         return False
