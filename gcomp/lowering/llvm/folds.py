@@ -93,7 +93,8 @@ def _is_any(op: combining.ReduceOp, tiles: Sequence[Tile]) -> bool:
     found, *others = op.block.ops
     is_or = isinstance(found, tile.ElementwiseOp) and found.function_name == "or" and len(others) == 1
     (one, *more) = tiles
-    return is_or and not more and one.dtype == "i1" and one.is_small and one.columns > 1 == one.rows
+    is_row = one.columns > 1 == one.rows and op.axis == len(one.shape) - 1
+    return is_or and not more and one.dtype == "i1" and one.is_small and is_row
 
 
 def _any(w: Writer, found: Tile, shape: Sequence[int]) -> Tile:

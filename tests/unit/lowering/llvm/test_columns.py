@@ -65,3 +65,21 @@ def test_a_depthwise_window_of_the_last_channels_is_written_with_channels_first(
     weight = floats(3, 3, 1, 32, seed=1)
     agree(text, [floats(1, 6, width, 32)], w=weight)
     assert not elements_apart(text, w=weight)
+
+
+@pytest.mark.parametrize("dims", [[0], [1], [0, 1]])
+@pytest.mark.parametrize("shape", [(1, 4), (1, 20), (4, 1), (3, 5)])
+def test_whether_one_is_true_of_rows_and_of_columns(shape: tuple[int, int], dims: list[int]) -> None:
+    """A row that is folded into itself, element by element, is no row of which one is asked for."""
+    x, t = f"tensor<{shape[0]}x{shape[1]}xf32>", f"tensor<{shape[0]}x{shape[1]}xi1>"
+    out = "".join(f"{n}x" for k, n in enumerate(shape) if k not in dims)
+    text = f"""func.func @main(%x: {x}) -> tensor<{out}i1> {{
+      %z = stablehlo.constant dense<0.5> : {x}
+      %f = stablehlo.constant dense<false> : tensor<i1>
+      %0 = stablehlo.compare GT, %x, %z : ({x}, {x}) -> {t}
+      %1 = stablehlo.reduce(%0 init: %f) applies stablehlo.or across dimensions = {dims}
+        : ({t}, tensor<i1>) -> tensor<{out}i1>
+      func.return %1 : tensor<{out}i1>
+    }}"""
+    (found,) = agree(text, [(given := floats(*shape, seed=3))])
+    np.testing.assert_array_equal(np.asarray(found, bool), (given > 0.5).any(axis=tuple(dims)))
