@@ -135,9 +135,13 @@ def test_functions(name: str) -> None:
 @pytest.mark.parametrize("name", GROUPS)
 def test_functions_under_x64(name: str) -> None:
     rows, x = GROUPS[name]
+    rows = {name: f for name, f in rows.items() if name not in SINGLE}
     with jax.enable_x64(True):
         agree(together(rows), x.astype(np.float64 if x.dtype == np.float32 else np.int64), ulps=32)
 
+
+SINGLE = ("attention",)
+"""What JAX computes in f32 on the way, whatever it is given: its softmax here."""
 
 ELEMENTS = ("bfloat16", "float16", "float8_e4m3fn", "float8_e5m2", "int4", "uint4", "int8", "uint16", "uint64", "bool",
             "complex64", "complex128", "float64")  # fmt: skip
