@@ -174,12 +174,13 @@ def _hold(program: Program, mesh: str, op: Operation, number: int, dims: frozens
 
 
 def _convolved(op: hlo.ConvolutionOp, devices: int) -> Held:
-    """Groups of a batch, and groups of features under kernels of one element, which XLA takes for products; images that
-    are spread apart and cropped; images of which a part is not greater than the kernel; all where there is no image."""
+    """Groups of a batch, and groups of features under kernels of one element, which XLA takes for products, or of which
+    a device might have a part; images that are spread apart and cropped; images of which a part is not greater than
+    the kernel; all where there is no image."""
     n, w = op.dimensions, op.window()
     if not n.input_spatial_dimensions:
         return dict.fromkeys(range(3), (0, 1))
-    grouped = _grouped(op)
+    grouped = _grouped(op, devices)
     images = [shape_of(op.lhs)[k] for k in n.input_spatial_dimensions]
     sizes = [shape_of(op.rhs)[k] for k in n.kernel_spatial_dimensions]
     reach = [1 + (size - 1) * by for size, by in zip(sizes, w["rhs_dilation"], strict=True)]
@@ -210,6 +211,14 @@ def _windows(op: hlo.ReduceWindowOp, devices: int) -> Held:
     return {number: [*cropped, *few] for number in (*range(count), *range(2 * count, 3 * count))}
 
 
+def _scattered(op: hlo.SelectAndScatterOp, _devices: int) -> Held:
+    """Dimensions along which windows lie: sources of windows that reach into other parts are lost."""
+    w = op.window()
+    windows = zip(w["window_dimensions"], w["window_strides"], strict=True)
+    dims = [k for k, window in enumerate(windows) if window != (1, 1)]
+    return dict.fromkeys((0, 1, 3), dims)
+
+
 def _few(results: Sequence[Size], sizes: Sequence[Size], strides: Sequence[int], devices: int) -> list[int]:
     """The dimensions along which windows move, and fewer results come out than there are devices."""
     moves = zip(results, sizes, strides, strict=True)
@@ -224,11 +233,11 @@ def _padded(op: hlo.PadOp, _devices: int) -> Held:
     return {0: cropped, 2: cropped}
 
 
-def _grouped(op: hlo.ConvolutionOp) -> Held:
-    n = op.dimensions
+def _grouped(op: hlo.ConvolutionOp, devices: int) -> Held:
+    n, groups = op.dimensions, op.value("feature_group_count")
     points = all(shape_of(op.rhs)[k] == 1 for k in n.kernel_spatial_dimensions)
     batches = op.value("batch_group_count") > 1
-    if not batches and not (points and op.value("feature_group_count") > 1):
+    if not batches and not (groups > 1 and (points or groups % devices)):
         return {}
     images = [n.input_batch_dimension] if batches else []
     return {
@@ -273,4 +282,5 @@ _HELD: dict[type[Operation], Callable[[Any, int], Held]] = {
     hlo.ReduceOp: _folded,
     hlo.ReduceWindowOp: _windows,
     hlo.ScatterOp: _components,
+    hlo.SelectAndScatterOp: _scattered,
 }

@@ -279,6 +279,33 @@ CUT_WRONGLY = {
         return %0 : tensor<2x1xf32>""",
         ((2, 2), (2, 1)),
     ),
+    "groups of features of which devices have parts": (
+        """(%x: tensor<1x2x1x2xf32>,
+            %w: tensor<2x1x1x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}, {}, {"a", "b"}]>})
+            -> tensor<1x4x1x4xf32> {
+        %0 = stablehlo.convolution(%x, %w) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f],
+            window = {stride = [1, 1], pad = [[1, 2], [0, 0]]}
+            {batch_group_count = 1 : i64, feature_group_count = 2 : i64}
+            : (tensor<1x2x1x2xf32>, tensor<2x1x1x4xf32>) -> tensor<1x4x1x4xf32>
+        return %0 : tensor<1x4x1x4xf32>""",
+        ((1, 2, 1, 2), (2, 1, 1, 4)),
+    ),
+    "sources of windows that reach into other parts": (
+        """(%x: tensor<1x4xf32>, %s: tensor<1x3xf32>, %z: tensor<f32>) -> tensor<1x4xf32> {
+        %0 = "stablehlo.select_and_scatter"(%x, %s, %z) <{window_dimensions = array<i64: 1, 2>,
+            window_strides = array<i64: 1, 1>, padding = dense<0> : tensor<2x2xi64>}> ({
+        ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+          %g = stablehlo.compare GE, %a, %b : (tensor<f32>, tensor<f32>) -> tensor<i1>
+          stablehlo.return %g : tensor<i1>
+        }, {
+        ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+          %t = stablehlo.add %a, %b : tensor<f32>
+          stablehlo.return %t : tensor<f32>
+        }) {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{}, {"a"}]>]>}
+          : (tensor<1x4xf32>, tensor<1x3xf32>, tensor<f32>) -> tensor<1x4xf32>
+        return %0 : tensor<1x4xf32>""",
+        ((1, 4), (1, 3), ()),
+    ),
     "bits that devices fold": (
         """(%x: tensor<4x4xf32>) -> tensor<4x2xi32> {
         %i = stablehlo.convert %x : (tensor<4x4xf32>) -> tensor<4x4xi32>
@@ -326,8 +353,10 @@ CUT_WRONGLY = {
     ),
 }
 
-WHOLE_ALONG_B = ("a kernel as great as a part", "one window, and a step")
-"""Of these, XLA's fault shows where there is an axis besides, along which all is whole."""
+ALSO_ALONG_B = (
+    "a kernel as great as a part", "one window, and a step", "groups of features of which devices have parts",
+)  # fmt: skip
+"""Of these, XLA's fault shows where there is an axis besides."""
 
 
 @pytest.mark.slow
@@ -335,7 +364,7 @@ WHOLE_ALONG_B = ("a kernel as great as a part", "one window, and a step")
 def test_what_the_partitioner_of_xla_cuts_wrongly(name: str) -> None:
     """See upstream_bugs.md: it ends the process, refuses, or computes something else."""
     body, shapes = CUT_WRONGLY[name]
-    axes = ", ".join(f'"{axis}"=2' for axis in "ab"[: 1 + (name in WHOLE_ALONG_B)])
+    axes = ", ".join(f'"{axis}"=2' for axis in "ab"[: 1 + (name in ALSO_ALONG_B)])
     program = Program.parse(f"sdy.mesh @mesh = <[{axes}]>\nfunc.func @main{body}\n}}")
     rng = np.random.default_rng(0)
     numbers = [rng.permutation(prod(shape)) + 3 * i - 3 for i, shape in enumerate(shapes)]
