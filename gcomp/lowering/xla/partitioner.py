@@ -31,7 +31,7 @@ Held = dict[int, Iterable[int]]
 def suit_partitioner(program: Program) -> None:
     """Write a program for several devices as XLA's partitioner gets it right."""
     hold_whole(program)
-    for step in (clamp_starts, step_by_one, widen_indices, pin_transforms, fold_alone):
+    for step in (clamp_starts, step_by_one, widen_indices, pin_transforms, pin_scattered, fold_alone):
         step(program)
 
 
@@ -91,6 +91,16 @@ def pin_transforms(program: Program) -> None:
         pinned = _pinned(after, op.result)
         for use in uses:
             use.operation.operands[use.index] = pinned
+
+
+def pin_scattered(program: Program) -> None:
+    """Let what scatters write into come from behind a barrier: XLA's partitioner writes into other places of what was
+    concatenated just before."""
+    for op in [op for op in program.ops() if isinstance(op, hlo.ScatterOp)]:
+        b = Builder(program, InsertPoint.before(op))
+        for k, value in enumerate(op.inputs):
+            if isinstance(value.owner, Operation):
+                op.operands[k] = b.emit(hlo.OptimizationBarrierOp, value)
 
 
 def _pinned(b: Builder, value: SSAValue) -> SSAValue:
@@ -188,6 +198,7 @@ def _convolved(op: hlo.ConvolutionOp, devices: int) -> Held:
         *_cropped(op.value("lhs_dilation"), op.value("padding")),
         *_few([shape_of(op.result)[k] for k in n.output_spatial_dimensions], sizes, w["window_strides"], devices),
         *[k for k, size in enumerate(reach) if size != 1 and not below(size * devices, images[k])],
+        *[k for k, by in enumerate(w["lhs_dilation"]) if by != 1 and not below(devices - 1, images[k])],
     ]
     spatial = {
         0: [n.input_spatial_dimensions[k] for k in held],

@@ -306,6 +306,20 @@ CUT_WRONGLY = {
         return %0 : tensor<1x4xf32>""",
         ((1, 4), (1, 3), ()),
     ),
+    "what is concatenated, and written into": (
+        """(%x: tensor<2xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a"}]>}, %i: tensor<1xf32>, %u: tensor<f32>)
+            -> tensor<6xf32> {
+        %j = stablehlo.convert %i : (tensor<1xf32>) -> tensor<1xi32>
+        %c = stablehlo.concatenate %x, %x, %x, dim = 0 {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"a"}]>]>}
+            : (tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> tensor<6xf32>
+        %0 = "stablehlo.scatter"(%c, %j, %u) <{scatter_dimension_numbers =
+            #stablehlo.scatter<inserted_window_dims = [0], scatter_dims_to_operand_dims = [0]>}> ({
+        ^bb0(%l: tensor<f32>, %r: tensor<f32>):
+          stablehlo.return %r : tensor<f32>
+        }) : (tensor<6xf32>, tensor<1xi32>, tensor<f32>) -> tensor<6xf32>
+        return %0 : tensor<6xf32>""",
+        ((2,), (1,), ()),
+    ),
     "bits that devices fold": (
         """(%x: tensor<4x4xf32>) -> tensor<4x2xi32> {
         %i = stablehlo.convert %x : (tensor<4x4xf32>) -> tensor<4x4xi32>
@@ -409,3 +423,19 @@ def test_what_is_not_taken_says_so() -> None:
     }""")
     with pytest.raises(UnsupportedError, match="2 bits"):
         lower(program)
+
+
+@pytest.mark.slow
+def test_an_image_of_few_rows_that_is_spread_apart() -> None:
+    """XLA computed zeros where the result is cut along a dimension of fewer rows than devices."""
+    program = Program.parse("""sdy.mesh @mesh = <["a"=1, "b"=2]>
+    func.func @main(%x: tensor<2x1x1x1xi32> {sdy.sharding = #sdy.sharding<@mesh, [{"b"}, {}, {}, {}]>},
+        %w: tensor<1x1x1x1xi32>) -> tensor<1x2x1x1xi32> {
+      %0 = stablehlo.convolution(%x, %w) dim_numbers = [0, f, b, 1]x[0, i, o, 1]->[b, 0, 1, f],
+        window = {lhs_dilate = [1, 2]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64}
+        : (tensor<2x1x1x1xi32>, tensor<1x1x1x1xi32>) -> tensor<1x2x1x1xi32>
+      %1 = sdy.sharding_constraint %0 <@mesh, [{}, {}, {"b"}, {}]> : tensor<1x2x1x1xi32>
+      return %1 : tensor<1x2x1x1xi32>
+    }""")
+    inputs = [np.array([2, -3], np.int32).reshape(2, 1, 1, 1), np.full((1, 1, 1, 1), 3, np.int32)]
+    assert OnMesh()._by_xla(program, [], inputs) is None  # pyright: ignore
