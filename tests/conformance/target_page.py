@@ -41,7 +41,8 @@ def renew(suite: str, command: str, results: Mapping[str, Ended], nobodys: tuple
     """Write the section of a suite. Outcomes of the classes `nobodys` are counted, and not listed."""
     sections = _sections(PAGE.read_text("utf-8")) if PAGE.exists() else {}
     sections[suite] = _section(command, results, nobodys)
-    PAGE.write_text(HEAD + "".join(f"\n## {name}\n{text}" for name, text in sorted(sections.items())), "utf-8")
+    page = HEAD + "".join(f"\n## {name}\n{text}" for name, text in sorted(sections.items()))
+    PAGE.write_text(page.replace(f"{PAGE.parents[2]}/", ""), "utf-8")  # files are said from the checkout's folder on
 
 
 def renew_architectures(suite: str, module: str, outcomes: Sequence[Outcome]) -> None:
