@@ -237,10 +237,10 @@ def _few(results: Sequence[Size], sizes: Sequence[Size], strides: Sequence[int],
 
 
 def _padded(op: hlo.PadOp, _devices: int) -> Held:
-    """Dimensions that are spread apart and cropped: the process ends, or a slice takes more than there is."""
-    edges = [sizes_of(op.edge_padding_low), sizes_of(op.edge_padding_high)]
-    padding = np.array([[n if isinstance(n, int) else 0 for n in pair] for pair in zip(*edges, strict=True)])
-    cropped = _cropped([n + 1 for n in op.value("interior_padding")], padding)
+    """Dimensions that are cropped: the process ends, a slice takes more than there is, or parts are others' in a
+    branch."""
+    edges = zip(sizes_of(op.edge_padding_low), sizes_of(op.edge_padding_high), strict=True)
+    cropped = [k for k, pair in enumerate(edges) if any(isinstance(n, int) and n < 0 for n in pair)]
     return {0: cropped, 2: cropped}
 
 

@@ -320,6 +320,19 @@ CUT_WRONGLY = {
         return %0 : tensor<6xf32>""",
         ((2,), (1,), ()),
     ),
+    "what is cropped in a branch": (
+        """(%x: tensor<1x2xf32>, %z: tensor<f32>) -> tensor<1x2xf32> {
+        %f = stablehlo.compare GT, %z, %z : (tensor<f32>, tensor<f32>) -> tensor<i1>
+        %0 = "stablehlo.if"(%f) ({
+          stablehlo.return %x : tensor<1x2xf32>
+        }, {
+          %1 = stablehlo.pad %x, %z, low = [0, -2], high = [0, 2], interior = [0, 0]
+              : (tensor<1x2xf32>, tensor<f32>) -> tensor<1x2xf32>
+          stablehlo.return %1 : tensor<1x2xf32>
+        }) {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{}, {"a"}]>]>} : (tensor<i1>) -> tensor<1x2xf32>
+        return %0 : tensor<1x2xf32>""",
+        ((1, 2), ()),
+    ),
     "bits that devices fold": (
         """(%x: tensor<4x4xf32>) -> tensor<4x2xi32> {
         %i = stablehlo.convert %x : (tensor<4x4xf32>) -> tensor<4x4xi32>
