@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, i64
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from gcomp.dims import Size
@@ -273,7 +273,11 @@ def _components(op: Any, _devices: int) -> Held:
 def _folded(op: hlo.ReduceOp, _devices: int) -> Held:
     """What is folded by anything that XLA has no collective for ("Unsupported reduction computation")."""
     if len(op.results) > 1:
-        return {}
+        # Of several folds together, one that only takes an element is simplified to a fold of its own.
+        (returned,) = [inner for inner in op.body.block.ops if isinstance(inner, hlo.ReturnOp)]
+        taken = any(isinstance(value, BlockArgument) for value in returned.operands)
+        dims: Sequence[int] = op.value("dimensions")
+        return dict.fromkeys(range(len(op.results)), dims) if taken else {}
     return {} if sdy.folded_op(op.body) in _folds_of(op.operands[0]) else {0: op.value("dimensions")}
 
 

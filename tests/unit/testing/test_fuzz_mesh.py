@@ -333,6 +333,17 @@ CUT_WRONGLY = {
         return %0 : tensor<1x2xf32>""",
         ((1, 2), ()),
     ),
+    "folds of which one takes an element": (
+        """(%x: tensor<2x1xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a"}, {}]>}, %z: tensor<f32>) -> tensor<1xf32> {
+        %y = stablehlo.add %x, %x {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"a"}, {}]>]>} : tensor<2x1xf32>
+        %0, %1 = stablehlo.reduce(%y init: %z), (%y init: %z) across dimensions = [0]
+          : (tensor<2x1xf32>, tensor<2x1xf32>, tensor<f32>, tensor<f32>) -> (tensor<1xf32>, tensor<1xf32>)
+          reducer(%a: tensor<f32>, %b: tensor<f32>) (%c: tensor<f32>, %d: tensor<f32>) {
+          stablehlo.return %a, %c : tensor<f32>, tensor<f32>
+        }
+        return %0 : tensor<1xf32>""",
+        ((2, 1), ()),
+    ),
     "bits that devices fold": (
         """(%x: tensor<4x4xf32>) -> tensor<4x2xi32> {
         %i = stablehlo.convert %x : (tensor<4x4xf32>) -> tensor<4x4xi32>
