@@ -218,7 +218,8 @@ class Judge(ABC):
 
         with suppress(UsageError):
             program = reduce_program(program, interesting, seconds=max(1.0, seconds), report=report)
-        inputs = recorded_inputs(program, known) or inputs
+        if (given := recorded_inputs(program, known)) is not None:  # none at all where it has no inputs any more
+            inputs = given
         again = self.wrong(program, inputs, number) or wrong
         blamed = again.blamed or self.blamed(program, inputs, number, again)
         return Case(number, before, program, known, self.said(again, blamed))
