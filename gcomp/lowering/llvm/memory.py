@@ -393,39 +393,29 @@ def _load_columns(k: Kernel, op: tile.LoadOp, offset: Tile, mask: Tile | None) -
     w, buffer, shape, dtype = k.w, k.buffers[op.buffer], static_shape(op.result), element(op.result)
     places = _columns(offset, mask)
     columns = View(w, shape[::-1], dtype, k.width, lambda c, r, lanes: load(k, buffer, dtype, *places(r, c, lanes)))
-    side, width = max(gcd(k.width, shape[0]), QUAD), gcd(k.width, shape[1])
-    even = shape[0] - shape[0] % side
+    side, width = _side(k, shape[0]), gcd(k.width, shape[1])
 
     def rows(row: Index, count: int, column: Index) -> list[Lanes]:
-        if count >= QUAD:
+        if count > 1:
             return turn(w, columns, row, count, column, width)
-        return [
-            gather(w, columns, [(w.add(column, lane), w.add(row, n)) for lane in range(width)]) for n in range(count)
-        ]
+        return [gather(w, columns, [(w.add(column, lane), row) for lane in range(width)])]
 
     if shape[0] * shape[1] // width <= MOST_PIECES:
+        even = shape[0] - shape[0] % side
         pieces: list[Lanes] = []
-        for row, count in [*((r, side) for r in range(0, even, side)), (even, shape[0] - even)]:
+        for row, count in [*((r, side) for r in range(0, even, side)), *((r, 1) for r in range(even, shape[0]))]:
             found = [rows(row, count, column) for column in range(0, shape[1], width)]
             pieces += [lanes[n] for n in range(count) for lanes in found]
         k.tiles[op.result] = Pieces(w, shape, dtype, k.width, pieces)
         return
     target = Stored(w, shape, dtype, k.width)
-    offset.prepare()
-    if mask is not None:
-        mask.prepare()
 
     def put_rows(row: Index, count: int) -> None:
         for column in range(0, shape[1], width):
             for n, lanes in enumerate(rows(row, count, column)):
                 target.put(w.add(row, n), column, lanes)
 
-    def some(row: str, _: Sequence[str]) -> Sequence[str]:
-        put_rows(row, side)
-        return []
-
-    w.loop("0", str(even), side, [], some)
-    put_rows(even, shape[0] - even)
+    _by_rows(k, shape[0], [offset, mask], put_rows)
     k.tiles[op.result] = target
 
 
@@ -433,9 +423,6 @@ def _store_columns(k: Kernel, op: tile.StoreOp, offset: Tile, value: Tile, mask:
     """Write a tile column by column, a few rows of each at a time: elements that lie apart would take a store each."""
     w, buffer, found = k.w, k.buffers[op.buffer], store(value)
     places = _columns(offset, mask)
-    offset.prepare()
-    if mask is not None:
-        mask.prepare()
 
     def write_rows(row: Index, count: int) -> None:
         for column in range(0, value.columns, QUAD):
@@ -444,15 +431,30 @@ def _store_columns(k: Kernel, op: tile.StoreOp, offset: Tile, value: Tile, mask:
                 where, given = places(row, w.add(column, n), count)
                 put(k, buffer, where, lanes[n] if count > 1 else part(w, lanes[0], n, 1), given)
 
-    def some(row: str, _: Sequence[str]) -> Sequence[str]:
-        write_rows(row, side)
+    _by_rows(k, value.rows, [offset, mask], write_rows)
+
+
+def _side(k: Kernel, rows: int) -> int:
+    """Rows that are turned at a time."""
+    return max(gcd(k.width, rows), QUAD)
+
+
+def _by_rows(k: Kernel, rows: int, sources: Sequence[Tile | None], some: Callable[[Index, int], None]) -> None:
+    """Do something with all rows, in a loop that reads from `sources`: as many at a time as are turned, and then one by
+    one."""
+    for source in sources:
+        if source is not None:
+            source.prepare()
+    side = _side(k, rows)
+    even = rows - rows % side
+
+    def turned(row: str, _: Sequence[str]) -> Sequence[str]:
+        some(row, side)
         return []
 
-    side = max(gcd(k.width, value.rows), QUAD)
-    even = value.rows - value.rows % side
-    w.loop("0", str(even), side, [], some)
-    for row in range(even, value.rows):
-        write_rows(row, 1)
+    k.w.loop("0", str(even), side, [], turned)
+    for row in range(even, rows):
+        some(row, 1)
 
 
 _COMBINE = {"add": "add", "max": "maximum", "min": "minimum", "and": "and", "or": "or", "xor": "xor"}
