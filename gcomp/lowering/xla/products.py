@@ -41,7 +41,7 @@ def convolution(p: Printer, op: Operation, indent: str) -> str:
     if narrow and element_of(result) != element_of(conv.lhs):
         names, types = convert_values(p, op.operands, element_of(result), indent)
     written = _Written(conv, names, types, op.properties)
-    for step in (_by_features, _apart, _spread):
+    for step in (_by_features, _apart, _spread, _hidden):
         step(p, written, indent)
     head = f'"{op.name}"({", ".join(written.names)}){p.properties(written.properties)}'
     found = f"{head} : ({p.types(written.types)}) -> {p.types([result])}"
@@ -129,6 +129,13 @@ def _spread(p: Printer, written: _Written, indent: str) -> None:
     names[0] = barrier(p, name, types[0], indent)
     left = [1 if yes else gap for gap, yes in zip(gaps, alike, strict=True)]
     written.properties = {**written.properties, "lhs_dilation": encode("lhs_dilation", left)}
+
+
+def _hidden(p: Printer, written: _Written, indent: str) -> None:
+    """Hide what integers are: XLA folds the convolution of two constants, and saturates where it must wrap."""
+    text = dtype_text(written.op.results[0].type)
+    if is_integer(text) and bit_width(text) <= 32:
+        written.names[0] = barrier(p, written.names[0], written.types[0], indent)
 
 
 def _pad(p: Printer, name: str, type: Tensor, pads: Mapping[int, tuple[int, int]], indent: str) -> tuple[str, Tensor]:

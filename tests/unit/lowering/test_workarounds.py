@@ -401,6 +401,20 @@ def test_convolutions_of_few_bits(text: str, wide: str) -> None:
     )  # fmt: skip
 
 
+@pytest.mark.parametrize("text", ["i4", "i8", "ui16", "i32"])
+def test_convolutions_of_constants_wrap(text: str) -> None:
+    largest = ml_dtypes.iinfo(dtype_of(text)).max
+    agree(f"""() -> tensor<3x1x{text}> {{
+      %x = stablehlo.constant dense<[[0, {largest}]]> : tensor<1x2x{text}>
+      %w = stablehlo.constant dense<[[0, 6, 6], [1, 0, 6]]> : tensor<2x3x{text}>
+      %0 = stablehlo.convolution(%x, %w) dim_numbers = [b, f]x[i, o]->[f, b],
+        window = {{stride = [], pad = [], lhs_dilate = [], rhs_dilate = []}}
+        {{batch_group_count = 1 : i64, feature_group_count = 1 : i64}}
+        : (tensor<1x2x{text}>, tensor<2x3x{text}>) -> tensor<3x1x{text}>
+      return %0 : tensor<3x1x{text}>
+    }}""")
+
+
 @pytest.mark.parametrize("text", ["f32", "i32", "i1"])
 def test_dilated_inputs_that_look_like_groups(text: str) -> None:
     x, w = (np.arange(2 * n).reshape(1, 2, *sizes) % 3 for n, sizes in ((6, (3, 2)), (6, (2, 3))))
