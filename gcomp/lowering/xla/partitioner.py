@@ -12,7 +12,7 @@ from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from gcomp.dims import Size
-from gcomp.dtypes import bit_width
+from gcomp.dtypes import bit_width, is_complex
 from gcomp.ir import sdy
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.attributes import sizes_of
@@ -31,7 +31,16 @@ Held = dict[int, Iterable[int]]
 def suit_partitioner(program: Program) -> None:
     """Write a program for several devices as XLA's partitioner gets it right."""
     hold_whole(program)
-    for step in (clamp_starts, step_by_one, widen_indices, pin_transforms, pin_scattered, fold_alone):
+    for step in (
+        clamp_starts,
+        step_by_one,
+        widen_indices,
+        pin_transforms,
+        pin_scattered,
+        pin_sliced,
+        pin_complex,
+        fold_alone,
+    ):
         step(program)
 
 
@@ -100,6 +109,26 @@ def pin_scattered(program: Program) -> None:
         b = Builder(program, InsertPoint.before(op))
         for k, value in enumerate(op.inputs):
             if isinstance(value.owner, Operation):
+                op.operands[k] = b.emit(hlo.OptimizationBarrierOp, value)
+
+
+def pin_sliced(program: Program) -> None:
+    """Let slices that begin at the first element take others' operands from behind a barrier: once a slice and its
+    operand are cut the same way, XLA's partitioner takes the slice for the operand, wherever else that is used."""
+    for op in [op for op in program.ops() if isinstance(op, hlo.SliceOp) and not op.operand.has_one_use()]:
+        starts, ends, steps = (cast(tuple[int, ...], op.value(name)) for name in _BOUNDS)
+        dims = zip(starts, ends, steps, shape_of(op.operand), strict=True)
+        if any(start == 0 and step == 1 and end != size for start, end, step, size in dims):
+            op.operands[0] = Builder(program, InsertPoint.before(op)).emit(hlo.OptimizationBarrierOp, op.operand)
+
+
+def pin_complex(program: Program) -> None:
+    """Let sums of complex numbers be taken from behind a barrier: those of a constant XLA folds, and ends the process
+    ("shape.h: Check failed: buffer != nullptr")."""
+    for op in [op for op in program.ops() if isinstance(op, hlo.AllReduceOp | hlo.ReduceScatterOp)]:
+        b = Builder(program, InsertPoint.before(op))
+        for k, value in enumerate(op.operands):
+            if is_complex(dtype_text(value.type)):
                 op.operands[k] = b.emit(hlo.OptimizationBarrierOp, value)
 
 

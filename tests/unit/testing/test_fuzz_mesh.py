@@ -320,6 +320,16 @@ CUT_WRONGLY = {
         return %0 : tensor<6xf32>""",
         ((2,), (1,), ()),
     ),
+    "a slice beside all of its operand": (
+        """(%x: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a", "b"}]>})
+            -> (tensor<8xf32>, tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}]>}) {
+        %z = stablehlo.constant dense<0.0> : tensor<2xf32>
+        %s = stablehlo.slice %x [0:6] {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{}]>]>}
+            : (tensor<8xf32>) -> tensor<6xf32>
+        %0 = stablehlo.concatenate %s, %z, dim = 0 : (tensor<6xf32>, tensor<2xf32>) -> tensor<8xf32>
+        return %0, %x : tensor<8xf32>, tensor<8xf32>""",
+        ((8,),),
+    ),
     "what is cropped in a branch": (
         """(%x: tensor<1x2xf32>, %z: tensor<f32>) -> tensor<1x2xf32> {
         %f = stablehlo.compare GT, %z, %z : (tensor<f32>, tensor<f32>) -> tensor<i1>
@@ -377,6 +387,22 @@ CUT_WRONGLY = {
         return %0 : tensor<4x2xi32>""",
         ((4, 4),),
     ),
+    "complex zeros that devices add": (
+        """() -> tensor<2xcomplex<f32>> {
+        %z = stablehlo.constant dense<(0.0, 0.0)> : tensor<4xcomplex<f32>>
+        %0 = sdy.manual_computation(%z) in_shardings=[<@mesh, [{"a"}]>] out_shardings=[<@mesh, [{}]>]
+            manual_axes={"a"} (%p: tensor<2xcomplex<f32>>) {
+          %1 = "stablehlo.all_reduce"(%p) <{replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>,
+              channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, use_global_device_ids}> ({
+          ^bb0(%l: tensor<complex<f32>>, %r: tensor<complex<f32>>):
+            %s = stablehlo.add %l, %r : tensor<complex<f32>>
+            stablehlo.return %s : tensor<complex<f32>>
+          }) : (tensor<2xcomplex<f32>>) -> tensor<2xcomplex<f32>>
+          sdy.return %1 : tensor<2xcomplex<f32>>
+        } : (tensor<4xcomplex<f32>>) -> tensor<2xcomplex<f32>>
+        return %0 : tensor<2xcomplex<f32>>""",
+        (),
+    ),
     "a computation of nothing": (
         """(%x: tensor<0x2xf32>) -> tensor<4xf32> {
         %0 = sdy.manual_computation(%x) in_shardings=[<@mesh, [{}, {}]>] out_shardings=[<@mesh, [{"a"}]>]
@@ -393,6 +419,7 @@ CUT_WRONGLY = {
 
 ALSO_ALONG_B = (
     "a kernel as great as a part", "one window, and a step", "groups of features of which devices have parts",
+    "a slice beside all of its operand",
 )  # fmt: skip
 """Of these, XLA's fault shows where there is an axis besides."""
 
