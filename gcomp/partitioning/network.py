@@ -77,7 +77,7 @@ class Step:
 
 STAGES = 5
 ELEMENTWISE = (*POINTWISE, *PLAIN, sdy.ShardingConstraintOp, sdy.ReshardOp)
-_ALIKE = (*ELEMENTWISE, hlo.ReshapeOp, hlo.TransposeOp)
+_ALIKE = (*ELEMENTWISE, hlo.BitcastConvertOp, hlo.ReshapeOp, hlo.TransposeOp)
 
 
 class Network:
