@@ -147,7 +147,7 @@ def _plain(op: Operation, reads: list[Value], results: list[Value]) -> Node:
         is_loop = len(results) == 1 and rank_of(op.operands[0]) - 1 in op.value("dimensions")
         return Node(Form.LOOP if is_loop else Form.ALONE, reads[: len(results)], results, costly=True)
     if isinstance(op, POINTWISE):
-        return Node(Form.LOOP, reads, results, costly=isinstance(op, _COSTLY) and not _inverts(op), pointwise=True)
+        return Node(Form.LOOP, reads, results, costly=isinstance(op, _COSTLY), pointwise=True)
     if isinstance(op, _MOVING):
         spread = isinstance(op, hlo.BroadcastInDimOp)
         return Node(
@@ -160,11 +160,6 @@ def _plain(op: Operation, reads: list[Value], results: list[Value]) -> Node:
         blocks = [(b, loops and region is op.regions[-1]) for region in op.regions for b in region.blocks]
         return Node(Form.ALONE, reads, results, blocks=blocks, table=POINTER * len(reads) if loops else table)
     return Node(Form.ALONE, reads, results, table=table)
-
-
-def _inverts(op: Operation) -> bool:
-    """Whether an op divides by what is spread out: XLA multiplies by its inverse."""
-    return isinstance(op, hlo.DivideOp) and isinstance(op.rhs.owner, hlo.BroadcastInDimOp | hlo.ConstantOp)
 
 
 def origin(value: Value) -> Value:

@@ -57,6 +57,26 @@ def _convolution(g: Graph, op: hlo.ConvolutionOp, reads: Values, results: Values
     return [made if given == plain else g.copied(made, "images", back=True)]
 
 
+def _quotient(g: Graph, op: hlo.DivideOp, reads: Values, results: Values) -> Values:
+    """What is divided by numbers that are spread out is multiplied by their inverses."""
+    by = op.rhs.owner
+    if isinstance(by, hlo.ConstantOp) or (isinstance(by, hlo.BroadcastInDimOp) and _is_constant(by.operand)):
+        return g.add(Node(Form.LOOP, reads, results, pointwise=True))
+    if not isinstance(by, hlo.BroadcastInDimOp):
+        return g.add(Node(Form.LOOP, reads, results, costly=True, pointwise=True))
+    few = g.value(by.operand)
+    (inverse,) = g.add(Node(Form.LOOP, [few], [Value(few.bytes, few.type)], costly=True, pointwise=True))
+    spreads = results[0].bytes > few.bytes
+    (spread,) = g.add(
+        Node(Form.LOOP, [inverse], [Value(results[0].bytes, results[0].type)], spreads=spreads, is_made=True)
+    )
+    return g.add(Node(Form.LOOP, [reads[0], spread], results, pointwise=True))
+
+
+def _is_constant(x: SSAValue) -> bool:
+    return isinstance(x.owner, hlo.ConstantOp)
+
+
 def _along(dimension: str) -> Callable[[Graph, Any, Values, Values], Values]:
     """Collectives along a dimension have it first."""
 
@@ -109,6 +129,7 @@ ROWS: Rows = {
     hlo.AllGatherOp: _along("all_gather_dim"),
     hlo.AllToAllOp: _exchange,
     hlo.ConvolutionOp: _convolution,
+    hlo.DivideOp: _quotient,
     hlo.DotGeneralOp: _product,
     hlo.DynamicUpdateSliceOp: _update,
     hlo.GatherOp: _lookup,
