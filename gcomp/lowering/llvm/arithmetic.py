@@ -9,7 +9,7 @@ from math import gcd
 
 from gcomp.dtypes import bit_width
 from gcomp.lowering.llvm import functions, quotients
-from gcomp.lowering.llvm.lanes import Lanes, constant_lanes, uniform, vectorial, whole
+from gcomp.lowering.llvm.lanes import Lanes, constant_lanes, stepped, uniform, vectorial, whole
 from gcomp.lowering.llvm.writer import Writer, scalar_type
 from gcomp.lowering.tiles.functions import FUNCTIONS, kind_of
 
@@ -58,20 +58,33 @@ def _fitting(dtype: str, number: int, count: int) -> Lanes | None:
 
 
 def _sum(w: Writer, a: Lanes, b: Lanes, code: str, sign: int) -> Lanes:
-    if b.number == 0 and b.stride == 0:
+    if b.number == 0 and b.is_uniform:
         return a
-    if a.number == 0 and a.stride == 0 and sign > 0:
+    if a.number == 0 and a.is_uniform and sign > 0:
         return b
-    stride, multiple = a.stride + sign * b.stride, gcd(a.multiple, b.multiple)
     if a.number is not None and b.number is not None:
         if (found := _fitting(a.dtype, a.number + sign * b.number, a.count)) is not None:
-            return replace(found, stride=stride)
+            return _apart(found, a, b, sign)
     elif a.number == 0 and sign > 0:
-        return replace(b, stride=stride)
+        return _apart(b, a, b, sign)
     elif b.number == 0:
-        return replace(a, stride=stride)
+        return _apart(a, a, b, sign)
     base = w.pure(f"{code} {scalar_type(a.dtype)} {a.base}, {b.base}")
-    return Lanes(a.dtype, a.count, base=base, stride=stride, multiple=multiple)
+    return _apart(uniform(a.dtype, base, a.count, multiple=gcd(a.multiple, b.multiple)), a, b, sign)
+
+
+def _apart(found: Lanes, a: Lanes, b: Lanes, sign: int) -> Lanes:
+    """Lanes of this base as far from it as those of two together are from theirs."""
+    if a.steps is None and b.steps is None:
+        return replace(found, stride=a.stride + sign * b.stride, steps=None)
+    return stepped(found, [one + sign * other for one, other in zip(a.distances, b.distances, strict=True)])
+
+
+def _times(found: Lanes, a: Lanes, factor: int) -> Lanes:
+    """Lanes of this base so many times as far from it as others are from theirs."""
+    if a.steps is None:
+        return replace(found, stride=a.stride * factor)
+    return stepped(found, [distance * factor for distance in a.steps])
 
 
 def _add(w: Writer, a: Lanes, b: Lanes) -> Lanes:
@@ -94,9 +107,9 @@ def _multiply(w: Writer, a: Lanes, b: Lanes) -> Lanes | None:
         return None
     if a.number is not None:
         found = _fitting(a.dtype, a.number * b.number, a.count)
-        return None if found is None else replace(found, stride=a.stride * b.number)
-    base = a.base if b.number == 1 else w.pure(f"mul {scalar_type(a.dtype)} {a.base}, {b.base}")
-    return Lanes(a.dtype, a.count, base=base, stride=a.stride * b.number, multiple=_power(a.multiple * b.multiple))
+        return None if found is None else _times(found, a, b.number)
+    base = str(a.base) if b.number == 1 else w.pure(f"mul {scalar_type(a.dtype)} {a.base}, {b.base}")
+    return _times(uniform(a.dtype, base, a.count, multiple=_power(a.multiple * b.multiple)), a, b.number)
 
 
 _MOST_MULTIPLE = 1 << 62
@@ -112,7 +125,7 @@ def _power(multiple: int) -> int:
 def _within(a: Lanes, b: Lanes) -> int | None:
     """The divisor, where all lanes of a dividend that is not negative lie between two multiples of it."""
     divisor = b.number
-    if divisor is None or divisor <= 0 or not b.is_uniform or a.stride < 0 or a.is_uniform:
+    if divisor is None or divisor <= 0 or not b.is_uniform or a.stride <= 0 or a.is_uniform:
         return None
     reach = a.stride * a.count
     if divisor % reach == 0 and a.multiple % reach == 0:
@@ -120,7 +133,23 @@ def _within(a: Lanes, b: Lanes) -> int | None:
     return None
 
 
+def _counted(function: str, a: Lanes, b: Lanes) -> Lanes | None:
+    """A function of lanes that are known, and of a size."""
+    if a.number is None or a.is_uniform or b.number is None or not b.is_uniform:
+        return None
+    found: list[int] = []
+    for distance in a.distances:
+        number = a.number + distance
+        result = _NUMBERS[function](number, b.number)
+        if result is None or _fitting(a.dtype, number, 1) is None:
+            return None
+        found.append(result)
+    return stepped(constant_lanes(a.dtype, found[0], a.count), [number - found[0] for number in found])
+
+
 def _divide(w: Writer, a: Lanes, b: Lanes) -> Lanes | None:
+    if (known := _counted("divide_positive", a, b)) is not None:
+        return known
     if a.is_uniform and b.number is not None and b.number > 0 and b.is_uniform:
         base = a.base if b.number == 1 else w.pure(f"sdiv {scalar_type(a.dtype)} {a.base}, {b.base}")
         multiple = a.multiple // b.number if a.multiple % b.number == 0 else 1
@@ -132,6 +161,8 @@ def _divide(w: Writer, a: Lanes, b: Lanes) -> Lanes | None:
 
 
 def _modulo(w: Writer, a: Lanes, b: Lanes) -> Lanes | None:
+    if (known := _counted("modulo_positive", a, b)) is not None:
+        return known
     if a.is_uniform and b.number is not None and b.number > 0 and b.is_uniform:
         if b.number == 1:
             return constant_lanes(a.dtype, 0, a.count)
@@ -156,7 +187,8 @@ def _truth(function: str, operands: Sequence[Lanes]) -> Lanes | None:
     if (compare := _COMPARISONS.get(function)) is not None and a.dtype in ("i32", "i64"):
         if a.number is None or b.number is None:
             return None
-        found = {compare(a.number + k * a.stride, b.number + k * b.stride) for k in range(a.count)}
+        places = zip(a.distances, b.distances, strict=True)
+        found = {compare(a.number + one, b.number + other) for one, other in places}
         return constant_lanes("i1", int(found.pop()), a.count) if len(found) == 1 else None
     if function not in ("and", "or") or a.dtype != "i1":
         return None
@@ -186,10 +218,9 @@ def convert_positions(w: Writer, lanes: Lanes, dtype: str) -> Lanes | None:
     if lanes.dtype not in ("i32", "i64") or dtype not in ("i32", "i64") or lanes.base is None:
         return None
     if lanes.number is not None:
-        last = lanes.number + lanes.stride * (lanes.count - 1)
-        found = _fitting(dtype, lanes.number, lanes.count)
-        fits = all(_fitting(kind, last, 1) for kind in (lanes.dtype, dtype))
-        return None if found is None or not fits else replace(found, stride=lanes.stride)
+        numbers = [lanes.number + distance for distance in lanes.distances]
+        fits = all(_fitting(kind, number, 1) for kind in (lanes.dtype, dtype) for number in numbers)
+        return stepped(constant_lanes(dtype, lanes.number, lanes.count), lanes.distances) if fits else None
     if not lanes.is_uniform:
         # Lanes of an i32 may wrap around where those of a wider base would not.
         return None

@@ -20,7 +20,8 @@ from gcomp.lowering.llvm.writer import Index, Writer, scalar_type, type_of, vect
 
 @dataclass(slots=True)
 class Lanes:  # not frozen: those take three times as long to make, and kernels have ten thousands
-    """`count` elements. With `base`, lane k holds base + k * stride, and base is a multiple of `multiple`."""
+    """`count` elements. With `base`, lane k holds base + k * stride, and base is a multiple of `multiple`; of `steps`,
+    which have no stride, it holds base + steps[k]."""
 
     dtype: str
     count: int
@@ -30,11 +31,22 @@ class Lanes:  # not frozen: those take three times as long to make, and kernels 
     number: int | None = None
     """The value of an integer base that is known when the kernel is printed."""
     vector: str | None = None
+    steps: tuple[int, ...] | None = None
 
     @property
     def is_uniform(self) -> bool:
         """Whether all lanes are the same."""
-        return self.base is not None and (self.stride == 0 or self.count == 1)
+        return self.base is not None and self.steps is None and (self.stride == 0 or self.count == 1)
+
+    @property
+    def distances(self) -> Sequence[int]:
+        """How far each lane is from the base."""
+        return [k * self.stride for k in range(self.count)] if self.steps is None else self.steps
+
+    @property
+    def first(self) -> Lanes:
+        """The base alone, where lanes have one."""
+        return Lanes(self.dtype, 1, self.base, multiple=self.multiple, number=self.number)
 
     @property
     def type(self) -> str:
@@ -57,6 +69,15 @@ def uniform(dtype: str, value: str, count: int = 1, multiple: int = 1) -> Lanes:
 def constant_lanes(dtype: str, number: int, count: int = 1) -> Lanes:
     """Lanes that are all the same integer."""
     return Lanes(dtype, count, base=integer_text(dtype, number), multiple=abs(number), number=number)
+
+
+def stepped(lanes: Lanes, distances: Sequence[int]) -> Lanes:
+    """Lanes of one base that lie so far from it, evenly or not."""
+    count = len(distances)
+    stride = distances[1] - distances[0] if count > 1 else 0
+    if all(distance == k * stride for k, distance in enumerate(distances)):
+        return replace(lanes, count=count, stride=stride, steps=None)
+    return replace(lanes, count=count, stride=0, steps=tuple(distances))
 
 
 def position(w: Writer, place: Index, count: int, stride: int = 1) -> Lanes:
@@ -101,10 +122,10 @@ def whole(w: Writer, lanes: Lanes) -> str:
     if lanes.count == 1:
         return lanes.base
     found = splat(w, scalar_type(lanes.dtype), lanes.base, lanes.count)
-    if lanes.stride == 0:
+    if lanes.is_uniform:
         return found
     kind = scalar_type(lanes.dtype)
-    steps = ", ".join(f"{kind} {_wrap(k * lanes.stride, lanes.dtype)}" for k in range(lanes.count))
+    steps = ", ".join(f"{kind} {_wrap(distance, lanes.dtype)}" for distance in lanes.distances)
     if lanes.number == 0:
         return f"<{steps}>"
     return w.pure(f"add {lanes.type} {found}, <{steps}>")
@@ -134,14 +155,15 @@ def part(w: Writer, lanes: Lanes, first: int, count: int) -> Lanes:
     if (first, count) == (0, lanes.count):
         return lanes
     if lanes.base is not None:
-        moved = lanes.stride * first
+        moved = lanes.stride * first if lanes.steps is None else lanes.steps[first]
         if lanes.number is not None:
-            return replace(
-                constant_lanes(lanes.dtype, lanes.number + moved, count), stride=lanes.stride if count > 1 else 0
-            )
-        base = w.pure(f"add {scalar_type(lanes.dtype)} {lanes.base}, {moved}") if moved else lanes.base
-        multiple = gcd(lanes.multiple, moved)
-        return replace(lanes, count=count, base=base, multiple=multiple, stride=lanes.stride if count > 1 else 0)
+            found = constant_lanes(lanes.dtype, lanes.number + moved, count)
+        else:
+            base = w.pure(f"add {scalar_type(lanes.dtype)} {lanes.base}, {moved}") if moved else lanes.base
+            found = replace(lanes, base=base, multiple=gcd(lanes.multiple, moved))
+        if lanes.steps is None:
+            return replace(found, count=count, stride=lanes.stride if count > 1 else 0)
+        return stepped(found, [distance - moved for distance in lanes.steps[first : first + count]])
     if count == 1:
         return uniform(lanes.dtype, w.pure(f"extractelement {lanes.type} {lanes.vector}, i64 {first}"))
     assert lanes.vector is not None

@@ -75,12 +75,12 @@ def load(k: Kernel, buffer: str, dtype: str, offset: Lanes, mask: Lanes | None) 
         mask = None
     if offset.is_uniform and (mask is None or mask.is_uniform):
         return _load_one(k, buffer, dtype, offset, mask).repeat(count)
-    where = address(w, buffer, dtype, offset)
     contiguous = offset.base is not None and offset.stride == 1
     if contiguous and mask is None:
-        return read(w, where, dtype, count)
-    if mask is None and offset.base is not None and offset.stride == 2 and dtype != "i1":
-        return _every_other(w, address(w, buffer, dtype, replace(offset, count=1)), dtype, count)
+        return read(w, address(w, buffer, dtype, offset), dtype, count)
+    if mask is None and (near := _near(w, buffer, dtype, offset)) is not None:
+        return near
+    where = address(w, buffer, dtype, offset)
     held = _memory_type(dtype)
     type, bytes = type_of(held, count), stored_bytes(dtype)
     masks = "splat (i1 true)" if mask is None else whole(w, mask)
@@ -105,13 +105,26 @@ def _load_one(k: Kernel, buffer: str, dtype: str, offset: Lanes, mask: Lanes | N
     return read(w, chosen, dtype, 1)
 
 
-def _every_other(w: Writer, first: str, dtype: str, count: int) -> Lanes:
-    """Every other element from an address on, picked from two vectors of neighbours: the second ends with the last
-    that is wanted, since nothing beyond need be memory."""
-    type = vector(stored_type(dtype), count)
-    one, other = (whole(w, read(w, w.place(first, n, stored_bytes(dtype)), dtype, count)) for n in (0, count - 1))
-    places = [2 * n if 2 * n < count else 2 * n - (count - 1) + count for n in range(count)]
-    return vectorial(dtype, count, shuffle(w, type, one, other, places))
+def _near(w: Writer, buffer: str, dtype: str, offset: Lanes) -> Lanes | None:
+    """Elements of a stretch of no more than two vectors, in any order and some of them several times: it is read once,
+    and they are picked. The second vector ends with the last that is wanted, since nothing beyond need be memory.
+
+    None where they lie further from each other, or nobody knows how far.
+    """
+    if offset.base is None or dtype == "i1" or offset.count == 1:
+        return None
+    first, count, item = min(offset.distances), offset.count, stored_bytes(dtype)
+    places = [distance - first for distance in offset.distances]
+    where = w.place(address(w, buffer, dtype, offset.first), first, item)
+    if (stretch := max(places) + 1) <= count:
+        found = read(w, where, dtype, stretch)
+        picked = shuffle(w, vector(stored_type(dtype), stretch), whole(w, found), "poison", places)
+        return vectorial(dtype, count, picked)
+    if (behind := stretch - count) > count:
+        return None
+    one, other = (whole(w, read(w, w.place(where, n, item), dtype, count)) for n in (0, behind))
+    places = [place if place < count else place - behind + count for place in places]
+    return vectorial(dtype, count, shuffle(w, vector(stored_type(dtype), count), one, other, places))
 
 
 def put(

@@ -61,6 +61,38 @@ def known_position(value: SSAValue) -> int | None:
     return int(op.value.splat())
 
 
+def is_counted(value: SSAValue) -> bool:
+    """Whether elements are functions of their places in a tile alone, none of them below 0."""
+    op = value.owner
+    if isinstance(op, tile.CastOp):
+        return is_counted(op.operand)
+    if isinstance(op, tile.ElementwiseOp):
+        known = op.function_name in ("divide_positive", "modulo_positive", "add", "multiply")
+        return known and all(map(is_counted, op.operands))
+    number = known_position(value)
+    return isinstance(op, tile.IotaOp) or (number is not None and number >= 0)
+
+
+def _parts_of(value: SSAValue) -> list[SSAValue]:
+    """What a sum of positions is of."""
+    op = value.owner
+    if isinstance(op, tile.ElementwiseOp) and op.function_name == "add":
+        return [part for v in op.operands for part in _parts_of(v)]
+    return [value]
+
+
+def _factor(value: SSAValue) -> tuple[SSAValue | None, int]:
+    """A position as a value, or 1, and a number."""
+    if (number := known_position(value)) is not None:
+        return None, number
+    op = value.owner
+    if isinstance(op, tile.ElementwiseOp) and op.function_name == "multiply":
+        for one, other in (op.operands, op.operands[::-1]):
+            if (number := known_position(other)) is not None:
+                return one, number
+    return value, 1
+
+
 class RefusedError(Exception):
     """A function of tiles is not to be built (`TileBuilder.refused`)."""
 
@@ -158,9 +190,35 @@ class TileBuilder:
         kind = FUNCTIONS[function].result([element(v) for v in operands])
         shape = broadcast_shapes(*map(static_shape, operands))
         if shape and function in self.refused:
+            if (found := self._by_parts(function, *operands)) is not None:
+                return found
             raise RefusedError(function)
         type = tile.tile(shape, ELEMENT_TYPES[kind])
         return self._pure(tile.ElementwiseOp, operands, type, function=_word(function))
+
+    def _by_parts(self, function: str, number: SSAValue, divisor: SSAValue) -> SSAValue | None:
+        """The quotient or remainder of scalars that are multiples of a size, and of places that are counted: what the
+        latter give is known. None for other numbers."""
+        if (size := known_position(divisor)) is None or size <= 0:
+            return None
+        parts, counted = list[SSAValue](), list[SSAValue]()
+        for part in _parts_of(number):
+            (counted if static_shape(part) else parts).append(part)
+        factors = [_factor(part) for part in parts]
+        if len(counted) != 1 or not is_counted(counted[0]) or any(factor % size for _, factor in factors):
+            return None
+        found = self._pure(
+            tile.ElementwiseOp,
+            (counted[0], divisor),
+            counted[0].type,
+            function=_word(function.replace("floor", "positive")),
+        )
+        if not function.startswith("divide"):
+            return found
+        for value, factor in factors:
+            term = self.position(factor // size)
+            found = self.add(term if value is None else self.multiply(value, term), found)
+        return found
 
     def add(self, a: SSAValue, b: SSAValue) -> SSAValue:
         """a + b of positions."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from math import prod
+from math import lcm, prod
 
 from xdsl.ir import SSAValue
 
@@ -23,6 +23,7 @@ from gcomp.analysis.overwriting import overwrites
 from gcomp.dims import Dim, Ranges, Size, floordiv, mod, product
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.kernel import LaunchOp
+from gcomp.ir.roles import Role, role_of
 from gcomp.ir.types import shape_of
 from gcomp.lowering.tiles.build import RefusedError
 from gcomp.lowering.tiles.elements import Elements
@@ -140,36 +141,62 @@ def _flat_step(writer: KernelWriter, count: Size, outputs: Sequence[int], settin
 def along(launch: LaunchOp, name: str, ranges: Ranges, settings: Settings, parts: Parts) -> Scheduled | None:
     """Blocks of elements that lie side by side in everything that is read: the last dimensions, as many as do.
 
-    Where a row of the last one fills a block, that is enough. None where there is no row that is worth it.
+    Where a row of the last one fills a block, that is enough. Of elements that are repeated within a row (an image that
+    is enlarged), blocks are periods, in which each place is known. None where there is no row that is worth it.
     """
     shape = shape_of_all(parts)
     last = _last(shape)
     splits = [k for k in range(1, last + 1) if shape[k] != 1]
     longest = shape[last]
-    if isinstance(longest, int) and longest >= settings.get("block", 1024):
-        splits = splits[-1:]
-    for split in splits:
-        row = product(shape[split:])
-        if isinstance(row, int) and row < SHORT:
-            return None
+    is_long = isinstance(longest, int) and longest >= settings.get("block", 1024)
+    rows = [(split, product(shape[split:])) for split in (splits[-1:] if is_long else splits)]
+    blocks = [(split, _block(row, settings)) for split, row in rows if not isinstance(row, int) or row >= SHORT]
+    frame = KernelWriter(launch, name, ranges).frame()
+    covered = [(split, block) for split, block in blocks if is_covered(frame, product(shape[split:]), block)]
+    moves = not any(role_of(op) is Role.ELEMENTWISE for op in launch.block.ops)
+    lanes = settings.get("lanes", 0)
+    most = (MOST_MOVED if moves else MOST_COMPUTED) * lanes
+    periods = [(split, n) for split in reversed(splits) for n in _periods(shape[split:], lanes, most)]
+    # What is moved takes less time than to find where it lies: blocks are as large as may be.
+    for split, block in (*(periods[::-1] if moves else ()), *covered, *periods, *blocks):
         with suppress(RefusedError):
-            step = along_step(KernelWriter(launch, name, ranges, DIVISIONS), split, settings, parts)
-            return Scheduled((step,), form="elements row by row")
+            step = along_step(KernelWriter(launch, name, ranges, DIVISIONS), split, settings, parts, block)
+            is_period = (split, block) not in blocks
+            return Scheduled((step,), form=f"elements in periods of {block}" if is_period else "elements row by row")
     return None
 
 
 SHORT = 12
 """Elements of rows for which a block of their own is not worth it."""
+MOST_COMPUTED, MOST_MOVED = 8, 16
+"""Vectors of a period, at most: of elements that are computed, and of those that are only moved."""
 
 
-def along_step(writer: KernelWriter, split: int, settings: Settings, parts: Parts) -> Step:
-    """Programs that each compute a block of the elements of the dimensions from `split` on, at one place before."""
+def _block(row: Size, settings: Settings) -> int:
+    """The elements of a block of rows."""
+    block = settings.get("block", 1024)
+    if not isinstance(row, int):
+        return block
+    return _even_block(row, block, settings.get("lanes", 0)) or min(block, power_of_two(row))
+
+
+def _periods(shape: Sequence[Size], lanes: int, most: int) -> Sequence[int]:
+    """How many elements blocks of whole vectors may have that fill a space, each of some whole rows or of a part of
+    one, and of so many elements at most."""
+    total, row = product(shape), shape[-1]
+    if not lanes or not isinstance(total, int) or not isinstance(row, int):
+        return ()
+    step = lanes if len(shape) == 1 else lcm(lanes, row)
+    return [block for block in range(step, most + 1, step) if total % block == 0]
+
+
+def along_step(writer: KernelWriter, split: int, settings: Settings, parts: Parts, block: int = 0) -> Step:
+    """Programs that each compute a block, of so many elements where that is said, of the dimensions from `split` on, at
+    one place before."""
     b, frame = writer.b, writer.frame()
     shape = shape_of_all(parts)
     row = product(shape[split:])
-    block = settings.get("block", 1024)
-    if isinstance(row, int):
-        block = _even_block(row, block, settings.get("lanes", 0)) or min(block, power_of_two(row))
+    block = block or _block(row, settings)
     counts = [*shape[:split], blocks_of(row, block)]
     program = writer.frame()
     program.coordinate(product(counts), b.program_id(0))
