@@ -17,12 +17,12 @@ from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.program import Program
 from gcomp.ir.types import tensor
 from gcomp.lowering.llvm import settings
-from gcomp.lowering.llvm.lower import code_texts, launch_kernels, lower, lowerings
+from gcomp.lowering.llvm.lower import code_texts, launch_kernels, lower, tile_programs
 from gcomp.lowering.llvm.settings import settings_for
 from gcomp.passes.manager import PassManager
 from gcomp.passes.registry import parse_pipeline
 from gcomp.reference.interpreter import interpret
-from gcomp.runtime.cpu.variants import VARIANTS, runs
+from gcomp.runtime.cpu.variants import VARIANTS, Variant, runs
 from gcomp.targets.base import target_named
 from gcomp.testing.plans import PlanRunner
 from tests.support.cpu import run
@@ -31,6 +31,11 @@ from tests.unit.lowering.triton.launches import program_of
 Array = np.ndarray[Any, Any]
 HERE = [variant for variant in VARIANTS.values() if runs(variant)]
 pytestmark = pytest.mark.skipif(not HERE, reason="no code for this machine")
+
+
+def by_width(variants: Sequence[Variant]) -> list[Variant]:
+    """One of them for each width of vectors."""
+    return [*{variant.bits: variant for variant in variants}.values()]
 
 
 def parsed(text: str, **weights: Array) -> Program:
@@ -55,11 +60,12 @@ def agree(
     expected = interpret(parsed(text, **weights), inputs)
     program = planned(text, numerics, **weights)
     plan = lower(program, "cpu", HERE)
+    # Tile programs depend on the width of vectors alone.
+    evaluated = {v.bits: PlanRunner(program, tile_programs(program, v)).run(inputs) for v in by_width(HERE)}
     results: list[list[Array]] = []
     for variant in HERE:
-        evaluated = PlanRunner(program, lowerings(program, variant)).run(inputs)
         native = run(plan, variant.name, program.weights, inputs, threads)
-        for tile, code, old in zip(evaluated, native, expected, strict=True):
+        for tile, code, old in zip(evaluated[variant.bits], native, expected, strict=True):
             assert tile.tobytes() == code.tobytes(), variant.name
             np.testing.assert_allclose(np.asarray(code, np.float64), np.asarray(old, np.float64), rtol=1e-5, atol=1e-5)
         results.append(native)
