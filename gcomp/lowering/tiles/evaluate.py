@@ -76,11 +76,13 @@ def run(kernel: KernelOp, grid: Sequence[int], arguments: Sequence[Memory | int]
     lanes = max(lanes, *own) if own else lanes
     size = max(1, CHUNK // max(1, lanes))
     stored: dict[SSAValue, Array] = {}
+    blocks: dict[Block, _Block] = {}
     if order != "together" or tile.IN_ORDER in kernel.attributes:
         size = 1
-    for first in range(0, programs, size)[:: -1 if order == "backwards" else 1]:
-        ids = np.arange(first, min(programs, first + size))
-        _Run(kernel, grid, ids, stored).block(kernel.block, _bind(kernel, arguments))
+    with np.errstate(all="ignore"):
+        for first in range(0, programs, size)[:: -1 if order == "backwards" else 1]:
+            ids = np.arange(first, min(programs, first + size))
+            _Run(kernel, grid, ids, stored, blocks).block(kernel.block, _bind(kernel, arguments))
 
 
 def _bind(kernel: KernelOp, arguments: Sequence[Memory | int]) -> list[Any]:
@@ -90,11 +92,25 @@ def _bind(kernel: KernelOp, arguments: Sequence[Memory | int]) -> list[Any]:
     ]
 
 
-class _Run:
-    """One chunk of programs."""
+class _Block:
+    """A block that is read once: its arguments, its ops with their rows and values, and what it yields."""
 
-    def __init__(self, kernel: KernelOp, grid: Sequence[int], ids: Array, stored: dict[SSAValue, Array]) -> None:
-        self.kernel, self.grid, self.ids, self.stored = kernel, tuple(grid), ids, stored
+    def __init__(self, block: Block) -> None:
+        self.arguments = tuple(block.args)
+        last = block.last_op
+        self.yielded = tuple(last.operands) if isinstance(last, tile.YieldOp) else ()
+        ops = [op for op in block.ops if not isinstance(op, tile.YieldOp)]
+        self.steps = [(OPS[type(op)], op, tuple(op.operands), tuple(op.results)) for op in ops]
+
+
+class _Run:
+    """One chunk of programs. `blocks` are those that were read before."""
+
+    def __init__(
+        self, kernel: KernelOp, grid: Sequence[int], ids: Array, stored: dict[SSAValue, Array],
+        blocks: dict[Block, _Block],
+    ) -> None:  # fmt: skip
+        self.kernel, self.grid, self.ids, self.stored, self._blocks = kernel, tuple(grid), ids, stored, blocks
         self.values: dict[SSAValue, Any] = {}
         self.writer = 1 + int(ids[0]) if tile.IN_ORDER in kernel.attributes else None
         """The number, from 1, of the one program whose own memory may be read and overwritten; None for no program."""
@@ -103,13 +119,14 @@ class _Run:
 
     def block(self, block: Block, arguments: Sequence[Any]) -> list[Any]:
         """Run a block; what it yields."""
-        self.values.update(zip(block.args, arguments, strict=True))
-        for op in block.ops:
-            if isinstance(op, tile.YieldOp):
-                return [self.values[v] for v in op.operands]
-            results = OPS[type(op)](self, op, [self.values[v] for v in op.operands])
-            self.values.update(zip(op.results, results, strict=True))
-        return []
+        found = self._blocks.get(block)
+        if found is None:
+            found = self._blocks[block] = _Block(block)
+        values = self.values
+        values.update(zip(found.arguments, arguments, strict=True))
+        for row, op, operands, results in found.steps:
+            values.update(zip(results, row(self, op, [values[v] for v in operands]), strict=True))
+        return [values[v] for v in found.yielded]
 
     def are_others(self, writers: Array) -> bool:
         """Whether other programs wrote some of these elements (0 for those that none did)."""
@@ -146,19 +163,17 @@ def _constant(run: _Run, op: tile.ConstantOp, args: Sequence[Any]) -> Sequence[A
 
 
 def _elementwise(run: _Run, op: tile.ElementwiseOp, args: Sequence[Any]) -> Sequence[Any]:
-    rank = len(static_shape(op.result))
-    operands = np.broadcast_arrays(*[pad_rank(a, rank) for a in args])
-    with np.errstate(all="ignore"):
-        return [np.asarray(FUNCTIONS[op.function_name].meaning(*operands))]
+    if len({a.shape for a in args}) > 1:
+        rank = max([a.ndim for a in args]) - 1
+        args = np.broadcast_arrays(*[pad_rank(a, rank) for a in args])
+    return [np.asarray(FUNCTIONS[op.function_name].meaning(*args))]
 
 
 def _cast(run: _Run, op: tile.CastOp, args: Sequence[Any]) -> Sequence[Any]:
-    with np.errstate(all="ignore"):
-        x, dtype = np.asarray(args[0]), dtype_of(element(op.result))
-        # Types of `ml_dtypes` round an f64 twice.
-        return [
-            narrow(x, dtype) if x.dtype == np.float64 and kind_of(element(op.result)) == "narrow" else x.astype(dtype)
-        ]
+    x, dtype = np.asarray(args[0]), dtype_of(element(op.result))
+    # Types of `ml_dtypes` round an f64 twice.
+    is_narrowed = x.dtype == np.float64 and kind_of(element(op.result)) == "narrow"
+    return [narrow(x, dtype) if is_narrowed else x.astype(dtype)]
 
 
 def _bitcast(run: _Run, op: tile.BitcastOp, args: Sequence[Any]) -> Sequence[Any]:
@@ -194,12 +209,11 @@ def _product(op: tile.DotOp, lhs: Array, rhs: Array, acc: Array) -> Array:
         rhs = np.swapaxes(columns, 2, 3).reshape(programs, words * tile.WORD, bytes // tile.WORD)
     if np.issubdtype(kind, np.integer):
         return (lhs.astype(np.int64) @ rhs.astype(np.int64) + acc).astype(kind)
-    with np.errstate(all="ignore"):
-        if op.precision.data == "exact":
-            return _chain(lhs.astype(kind), rhs.astype(kind), acc)
-        if op.precision.data == "tf32" and lhs.dtype == np.float32:
-            lhs, rhs = _tf32(lhs), _tf32(rhs)
-        return (lhs.astype(kind) @ rhs.astype(kind) + acc).astype(kind)
+    if op.precision.data == "exact":
+        return _chain(lhs.astype(kind), rhs.astype(kind), acc)
+    if op.precision.data == "tf32" and lhs.dtype == np.float32:
+        lhs, rhs = _tf32(lhs), _tf32(rhs)
+    return (lhs.astype(kind) @ rhs.astype(kind) + acc).astype(kind)
 
 
 def _chain(lhs: Array, rhs: Array, acc: Array) -> Array:
@@ -258,14 +272,19 @@ def _scan(run: _Run, op: combining.ScanOp, args: Sequence[Any]) -> Sequence[Any]
 # ---- memory -------------------------------------------------------------------------------------------------------
 
 
+def _spread(value: Array, shape: tuple[int, ...]) -> Array:
+    """A value of a shape that broadcasts; most have it, and NumPy takes its time also with these."""
+    return value if value.shape == shape else np.broadcast_to(value, shape)
+
+
 def _lanes(run: _Run, op: Operation, offset: Array, mask: Array | None, memory: Memory) -> tuple[Array, Array]:
     """The lanes that take part and the element of each, in bounds."""
     rank = offset.ndim - 1
     shape = (len(run.ids), *offset.shape[1:])
-    taking = np.ones(shape, np.bool_) if mask is None else np.broadcast_to(pad_rank(mask, rank), shape).copy()
+    taking = np.ones(shape, np.bool_) if mask is None else _spread(pad_rank(mask, rank), shape)
     if run.active is not None:
-        taking &= pad_rank(run.active, rank)
-    places = np.broadcast_to(offset, shape)
+        taking = taking & pad_rank(run.active, rank)
+    places = _spread(offset, shape)
     reached, size = places[taking], memory.each or memory.data.size
     wrong = (reached < 0) | (reached >= size)
     if wrong.any():
@@ -332,13 +351,15 @@ def _store(run: _Run, op: tile.StoreOp, args: Sequence[Any]) -> Sequence[Any]:
     memory, offset, value = args[:3]
     taking, places = _lanes(run, op, offset, args[3] if len(args) > 3 else None, memory)
     reached = places[taking]
-    stored = None if memory.each else run.stored.setdefault(op.operands[0], np.zeros(memory.data.size, np.int32))
+    if not memory.each and op.operands[0] not in run.stored:
+        run.stored[op.operands[0]] = np.zeros(memory.data.size, np.int32)
+    stored = run.stored.get(op.operands[0])
     is_taken = stored is not None and run.are_others(stored[reached])
-    if is_taken or len(np.unique(reached)) != len(reached):
+    if is_taken or (len(reached) > 1 and len(np.unique(reached)) != len(reached)):
         raise run.fail(op, "two lanes write one element", f"of buffer {op.operands[0].name_hint or '?'}")
     if stored is not None:
         stored[reached] = run.writer or -1
-    memory.data[reached] = np.broadcast_to(value, places.shape)[taking]
+    memory.data[reached] = _spread(value, places.shape)[taking]
     memory.written[reached] = True
     for operand in memory.below:
         operand.spoil(reached)
@@ -354,7 +375,7 @@ _ATOMICS: Mapping[str, Any] = {
 def _atomic(run: _Run, op: tile.AtomicOp, args: Sequence[Any]) -> Sequence[Any]:
     memory, offset, value = args[:3]
     taking, places = _lanes(run, op, offset, args[3] if len(args) > 3 else None, memory)
-    reached, values = places[taking], np.broadcast_to(value, places.shape)[taking]
+    reached, values = places[taking], _spread(value, places.shape)[taking]
     for operand in memory.below:
         operand.spoil(reached)
     name = op.function.data
@@ -364,8 +385,7 @@ def _atomic(run: _Run, op: tile.AtomicOp, args: Sequence[Any]) -> Sequence[Any]:
         return []
     if not memory.written[reached].all():
         raise run.fail(op, "combines with what nothing wrote", "the buffer must be filled before")
-    with np.errstate(all="ignore"):
-        _ATOMICS[name].at(memory.data, reached, values)
+    _ATOMICS[name].at(memory.data, reached, values)
     return []
 
 
