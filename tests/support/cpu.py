@@ -12,10 +12,19 @@ from gcomp.dims import evaluate, parse
 from gcomp.dtypes import dtype_of
 from gcomp.lowering.llvm.image import Image
 from gcomp.runtime.cpu.plan import from_text
+from gcomp.runtime.cpu.variants import VARIANTS, Variant, runs
 from gcomp.runtime.plan import DeviceSegment, Plan
 from tests.mapped import Mapped, Pool
 
 Array = np.ndarray[Any, Any]
+HERE = [variant for variant in VARIANTS.values() if runs(variant)]
+"""The kinds of processors whose code runs here."""
+
+
+def of_each_width(variants: Sequence[Variant]) -> list[Variant]:
+    """The last of those with vectors of one width, which differ in how they multiply bytes alone: all other kernels of
+    theirs are one text, as `test_kinds_of_one_width_share_what_multiplies_no_bytes` shows."""
+    return [*{variant.bits: variant for variant in variants}.values()]
 
 
 def run(

@@ -17,8 +17,9 @@ from gcomp.lowering.tiles.executor import execute
 from gcomp.lowering.tiles.schedules import Settings, schedule
 from gcomp.passes.manager import PassManager
 from gcomp.passes.registry import parse_pipeline
-from gcomp.runtime.cpu.variants import VARIANTS, Variant, runs
+from gcomp.runtime.cpu.variants import Variant
 from gcomp.testing.machine import Kernels
+from tests.support.cpu import HERE, of_each_width
 
 
 def numbers(*shape: int) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
@@ -116,6 +117,6 @@ def test_groups_in_one_vector_and_apart_give_the_same_bits(
     together = settings_for(launch, packed.ranges, bits).get("together", 1)
     assert together == (bits // 32 // per if per == channels and per < bits // 32 else 1)
     assert result(plain, bits) == result(packed, bits) == expected
-    for variant in VARIANTS.values():
-        if variant.bits == bits and runs(variant):
+    for variant in of_each_width(HERE):
+        if variant.bits == bits:
             assert result(packed, bits, variant) == expected

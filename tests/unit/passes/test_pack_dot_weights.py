@@ -20,8 +20,9 @@ from gcomp.passes.base import PassContext
 from gcomp.passes.convert.pack_dot_weights import PackDotWeights
 from gcomp.passes.manager import PassManager
 from gcomp.passes.registry import parse_pipeline
-from gcomp.runtime.cpu.variants import VARIANTS, Variant, runs
+from gcomp.runtime.cpu.variants import Variant
 from gcomp.testing.machine import Kernels
+from tests.support.cpu import HERE, of_each_width
 
 PACKED = "pack-dot-weights,fold-constants"
 N = symbol("n")
@@ -105,8 +106,8 @@ def test_many_rows_share_terms_of_a_panel_and_keep_their_bits(bits: int, target:
     assert terms < 33 or chosen.get("columns", 0) == width
     expected = result(plain, rows, bits)
     assert result(packed, rows, bits) == expected
-    for variant in VARIANTS.values():
-        if variant.bits == bits and runs(variant):
+    for variant in of_each_width(HERE):
+        if variant.bits == bits:
             assert result(packed, rows, bits, variant) == expected
 
 

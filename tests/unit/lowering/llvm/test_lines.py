@@ -11,14 +11,13 @@ from gcomp.lowering.llvm.settings import settings_for
 from gcomp.lowering.tiles.executor import execute
 from gcomp.lowering.tiles.schedules import schedule
 from gcomp.reference.interpreter import interpret
-from gcomp.runtime.cpu.variants import VARIANTS, Variant, runs
+from gcomp.runtime.cpu.variants import Variant
 from gcomp.testing.machine import Kernels, all_differences
 from gcomp.testing.tiles import as_kernel
+from tests.support.cpu import HERE, of_each_width
 
-HERE = [variant for variant in VARIANTS.values() if runs(variant)]
 
-
-@pytest.mark.parametrize("variant", HERE, ids=lambda v: v.name)
+@pytest.mark.parametrize("variant", of_each_width(HERE), ids=lambda v: v.name)
 @pytest.mark.parametrize(
     ("lines", "line", "grid"), [(5, 100, 2), (3, 64, None), (2, 130, 3), (4, 7, None), (1, 90, None)]
 )

@@ -22,20 +22,14 @@ from gcomp.lowering.llvm.settings import settings_for
 from gcomp.passes.manager import PassManager
 from gcomp.passes.registry import parse_pipeline
 from gcomp.reference.interpreter import interpret
-from gcomp.runtime.cpu.variants import VARIANTS, Variant, runs
+from gcomp.runtime.cpu.variants import VARIANTS
 from gcomp.targets.base import target_named
 from gcomp.testing.plans import PlanRunner
-from tests.support.cpu import run
+from tests.support.cpu import HERE, of_each_width, run
 from tests.unit.lowering.triton.launches import program_of
 
 Array = np.ndarray[Any, Any]
-HERE = [variant for variant in VARIANTS.values() if runs(variant)]
 pytestmark = pytest.mark.skipif(not HERE, reason="no code for this machine")
-
-
-def by_width(variants: Sequence[Variant]) -> list[Variant]:
-    """One of them for each width of vectors."""
-    return [*{variant.bits: variant for variant in variants}.values()]
 
 
 def parsed(text: str, **weights: Array) -> Program:
@@ -59,13 +53,13 @@ def agree(
     """Run a program as machine code and in the evaluator (equal bits), and in the reference (nearly so)."""
     expected = interpret(parsed(text, **weights), inputs)
     program = planned(text, numerics, **weights)
-    plan = lower(program, "cpu", HERE)
-    # Tile programs depend on the width of vectors alone.
-    evaluated = {v.bits: PlanRunner(program, tile_programs(program, v)).run(inputs) for v in by_width(HERE)}
+    variants = of_each_width(HERE)
+    plan = lower(program, "cpu", variants)
     results: list[list[Array]] = []
-    for variant in HERE:
+    for variant in variants:
+        evaluated = PlanRunner(program, tile_programs(program, variant)).run(inputs)
         native = run(plan, variant.name, program.weights, inputs, threads)
-        for tile, code, old in zip(evaluated[variant.bits], native, expected, strict=True):
+        for tile, code, old in zip(evaluated, native, expected, strict=True):
             assert tile.tobytes() == code.tobytes(), variant.name
             np.testing.assert_allclose(np.asarray(code, np.float64), np.asarray(old, np.float64), rtol=1e-5, atol=1e-5)
         results.append(native)
@@ -579,6 +573,13 @@ func.func @main(%x: tensor<16x16xf32>, %w: tensor<16x16xf32>) -> tensor<16x16xf3
     plan = lower(program, "cpu", HERE[:1])
     assert sum(name.endswith(".mlir") for name in plan.texts) == 1
     agree(text, [floats(16, 16), floats(16, 16, seed=1)])
+
+
+@pytest.mark.parametrize("bits", sorted({variant.bits for variant in VARIANTS.values()}))
+def test_kinds_of_one_width_share_what_multiplies_no_bytes(bits: int) -> None:
+    program = planned(ROWS)
+    first, *others = [code_texts(program, variant) for variant in VARIANTS.values() if variant.bits == bits]
+    assert others and all(other == first for other in others)
 
 
 def test_the_same_program_gives_the_same_bytes() -> None:

@@ -26,13 +26,13 @@ from gcomp.lowering.tiles.evaluate import run as evaluated
 from gcomp.lowering.tiles.expanding import expand
 from gcomp.lowering.tiles.nans import settle_nans
 from gcomp.lowering.tiles.tile import KernelOp
-from gcomp.runtime.cpu.variants import VARIANTS, Variant, runs
+from gcomp.runtime.cpu.variants import Variant
 from gcomp.testing.machine import differences
 from tests.mapped import Mapped
+from tests.support.cpu import HERE
 from tests.unit.lowering.triton.tiles import kernel
 
 Array = np.ndarray[Any, Any]
-HERE = [variant for variant in VARIANTS.values() if runs(variant)]
 WIDTHS = sorted({variant.bits for variant in HERE})
 pytestmark = pytest.mark.skipif(not HERE, reason="no code for this machine")
 Body = Callable[[TileBuilder, list[SSAValue]], None]

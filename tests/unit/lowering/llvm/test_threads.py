@@ -13,10 +13,9 @@ import pytest
 
 from gcomp.lowering.llvm.codegen import Module, compile_image
 from gcomp.lowering.llvm.threads import PARTS
-from gcomp.runtime.cpu.variants import VARIANTS, runs
 from tests.mapped import Mapped, Pool
+from tests.support.cpu import HERE
 
-HERE = [variant for variant in VARIANTS.values() if runs(variant)]
 pytestmark = pytest.mark.skipif(not HERE, reason="no variant of the processor runs here")
 
 KERNELS = """

@@ -34,12 +34,12 @@ from gcomp.runtime.cpu.variants import VARIANTS, Variant, runs
 from gcomp.testing import emulated
 from gcomp.testing.machine import Kernels, run_here
 from gcomp.testing.tiles import as_kernel
+from tests.support.cpu import HERE
 from tests.support.thinning import examples
 from tests.unit.lowering.llvm.test_printing import machine
 from tests.unit.lowering.triton.tiles import kernel
 
 Array = np.ndarray[Any, Any]
-HERE = [variant for variant in VARIANTS.values() if runs(variant)]
 INSTRUCTIONS = {"vnni": "vpdpbusd", "pairs": "vpmaddwd", "usdot": "usdot"}
 
 
