@@ -141,24 +141,33 @@ def convolution_backward(ctx: NodeContext) -> Results:
     b, (of_input, of_weight, of_bias) = ctx.b, ctx.arg("output_mask")
     grad, x, weight = ctx["grad_output"], ctx["input"], ctx["weight"]
     spatial, groups = rank_of(weight) - 2, ctx.arg("groups", 1)
-    if ctx.arg("transposed", False) or rank_of(x) != spatial + 2:
-        ctx.unsupported("it is the gradient of a transposed or unbatched convolution")
+    if rank_of(x) != spatial + 2:
+        ctx.unsupported("it is the gradient of an unbatched convolution")
     stride, padding, dilation = (each(ctx.integers(n), spatial) for n in ("stride", "padding", "dilation"))
-    sizes, counts, kernel = shape_of(x)[2:], shape_of(grad)[2:], shape_of(weight)[2:]
-    # What the last window leaves of the input has no gradient.
+    # A transposed convolution is the gradient of one whose windows go over its result, and give its input.
+    transposed = ctx.arg("transposed", False)
+    image, found = (grad, x) if transposed else (x, grad)
+    # What the last window leaves of the image has no gradient.
     reached = [
         (n - 1) * s - 2 * p + d * (k - 1) + 1
-        for n, s, p, d, k in zip(counts, stride, padding, dilation, kernel, strict=True)
+        for n, s, p, d, k in zip(shape_of(found)[2:], stride, padding, dilation, shape_of(weight)[2:], strict=True)
     ]
-    extra = [size - n for size, n in zip(sizes, reached, strict=True)]
+    extra = [size - n for size, n in zip(shape_of(image)[2:], reached, strict=True)]
+    places = tuple(range(2, spatial + 2))
     results: list[SSAValue] = [b.full((), 0, dtype_text(grad.type))] * 3
-    if of_input:
+    if of_input and not transposed:
         results[0] = _spread(ctx, grad, weight, with_shape(x, shape_of(x)), (stride, padding, dilation, extra), groups)
+    pads = [(p, p - e) for p, e in zip(padding, extra, strict=True)] if of_weight or transposed else []
+    pads = _static_padding(ctx, pads)
+    if of_input and transposed:
+        results[0] = b.emit(
+            hlo.ConvolutionOp, grad, weight, types=(with_shape(x, shape_of(x)),), window_strides=stride, padding=pads,
+            rhs_dilation=dilation, feature_group_count=groups, batch_group_count=1,
+            dimension_numbers=ConvDimensions(0, 1, places, 1, 0, places, 0, 1, places),
+        )  # fmt: skip
     if of_weight:
-        places = tuple(range(2, spatial + 2))
-        pads = _static_padding(ctx, [(p, p - e) for p, e in zip(padding, extra, strict=True)])
         results[1] = b.emit(
-            hlo.ConvolutionOp, x, grad, types=(with_shape(weight, shape_of(weight)),), window_strides=dilation,
+            hlo.ConvolutionOp, image, found, types=(with_shape(weight, shape_of(weight)),), window_strides=dilation,
             padding=pads, rhs_dilation=stride, feature_group_count=1, batch_group_count=groups,
             dimension_numbers=ConvDimensions(1, 0, places, 0, 1, places, 1, 0, places),
         )  # fmt: skip

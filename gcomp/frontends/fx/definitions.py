@@ -45,7 +45,7 @@ def _(grad_output: Any, self: Any, padding: Any) -> Any:
     return found
 
 
-# ---- products and distances -----------------------------------------------------------------------------------------
+# ---- products -------------------------------------------------------------------------------------------------------
 
 
 @defines("addbmm")
@@ -66,34 +66,6 @@ def _(i1: Any, i2: Any, i3: Any, expand1: Any, expand2: Any, expand3: Any, sumdi
         factors.append(factor)
     product = factors[0] * factors[1] * factors[2]
     return product.sum(sumdim) if sumdim else product
-
-
-def _norm(apart: Any, p: float) -> Any:
-    """The p-norm along the last dimension."""
-    apart = apart.abs()
-    if p == 0:
-        return (apart != 0).sum(-1).to(apart.dtype)
-    if apart.shape[-1] == 0:
-        return apart.sum(-1)
-    if p == math.inf:
-        return apart.amax(-1)
-    if p == 1:
-        return apart.sum(-1)
-    return (apart * apart).sum(-1).sqrt() if p == 2 else (apart**p).sum(-1) ** (1 / p)
-
-
-@defines("_cdist_forward")
-def _(x1: Any, x2: Any, p: float, compute_mode: Any) -> Any:
-    return _norm(x1.unsqueeze(-2) - x2.unsqueeze(-3), p)
-
-
-@defines("_pdist_forward")
-def _(self: Any, p: float = 2.0) -> Any:
-    n = self.shape[0]
-    pairs = [(i, j) for i in range(n) for j in range(i + 1, n)]
-    if not pairs:
-        return self.new_zeros((0,))
-    return torch.cat([_norm(self[i] - self[i + 1 :], p) for i in range(n - 1)])
 
 
 @defines("linalg_pinv.atol_rtol_tensor")
@@ -340,7 +312,7 @@ def _(abs: Any, angle: Any) -> Any:
     return torch.complex(abs * angle.cos(), abs * angle.sin())
 
 
-# ---- images and tables ----------------------------------------------------------------------------------------------
+# ---- images ---------------------------------------------------------------------------------------------------------
 
 
 def _adaptive_max(spatial: int) -> Definition:
@@ -370,23 +342,38 @@ defines("adaptive_max_pool2d")(_adaptive_max(2))
 defines("adaptive_max_pool3d")(_adaptive_max(3))
 
 
-def _adaptive_max_gradient(spatial: int) -> Definition:
-    def run(grad_output: Any, self: Any, indices: Any) -> Any:
+def _max_gradient(spatial: int) -> Definition:
+    def run(grad_output: Any, self: Any, *windows_and_places: Any) -> Any:
+        """What comes from each maximum goes to its place."""
+        *_, places = windows_and_places
         flat = torch.zeros_like(self).flatten(-spatial)
-        found = flat.scatter_add(-1, indices.flatten(-spatial), grad_output.flatten(-spatial))
+        found = flat.scatter_add(-1, places.flatten(-spatial), grad_output.flatten(-spatial))
         return found.reshape(self.shape)
 
     return run
 
 
-defines("adaptive_max_pool2d_backward")(_adaptive_max_gradient(2))
-defines("adaptive_max_pool3d_backward")(_adaptive_max_gradient(3))
+for _spatial in (2, 3):
+    defines(
+        f"adaptive_max_pool{_spatial}d_backward",
+        f"fractional_max_pool{_spatial}d_backward",
+    )(_max_gradient(_spatial))
+defines("max_pool3d_with_indices_backward")(_max_gradient(3))
 
 
-@defines("_adaptive_avg_pool2d_backward")
-def _(grad_output: Any, self: Any) -> Any:
-    rows, columns = (_shares(self.shape[d], grad_output.shape[d], self.dtype) for d in (-2, -1))
-    return rows.mT @ grad_output @ columns
+def _adaptive_average_gradient(spatial: int) -> Definition:
+    def run(grad_output: Any, self: Any) -> Any:
+        found = grad_output
+        for d in range(-spatial, 0):
+            shares = _shares(self.shape[d], grad_output.shape[d], self.dtype)
+            found = (found.movedim(d, -1) @ shares).movedim(-1, d)
+        return found
+
+    return run
+
+
+defines("_adaptive_avg_pool2d_backward")(_adaptive_average_gradient(2))
+defines("_adaptive_avg_pool3d_backward")(_adaptive_average_gradient(3))
 
 
 def _shares(size: int, count: int, dtype: Any) -> Any:
@@ -394,77 +381,3 @@ def _shares(size: int, count: int, dtype: Any) -> Any:
     window, place = torch.arange(count).unsqueeze(1), torch.arange(size)
     start, end = window * size // count, -(-(window + 1) * size // count)
     return ((place >= start) & (place < end)).to(dtype) / (end - start).to(dtype)
-
-
-@defines("_embedding_bag", "_embedding_bag_forward_only")
-def _(weight: Any, indices: Any, offsets: Any, scale_grad_by_freq: bool = False, mode: int = 0, sparse: bool = False,
-      per_sample_weights: Any = None, include_last_offset: bool = False, padding_idx: int = -1) -> Any:  # fmt: skip
-    starts = offsets[:-1] if include_last_offset else offsets
-    bags = starts.shape[0]
-    bag = (torch.arange(indices.shape[0]).unsqueeze(1) >= starts).sum(1) - 1
-    counted = indices != padding_idx
-    inside = (bag == torch.arange(bags).unsqueeze(1)) & counted
-    rows = weight[indices]
-    count = inside.sum(1)
-    if mode == 2:
-        each = torch.where(inside.unsqueeze(-1), rows, -math.inf)
-        values, at = each.max(1) if indices.shape[0] else (each.sum(1), each.sum(1).long())
-        found = torch.where(count.unsqueeze(1) == 0, 0.0, values)
-        return found, bag, count, indices[at] if indices.shape[0] else at
-    if per_sample_weights is not None:
-        rows = rows * per_sample_weights.unsqueeze(1)
-    found = torch.where(inside.unsqueeze(-1), rows, 0.0).sum(1)
-    return (found / count.clamp(min=1).unsqueeze(1) if mode == 1 else found), bag, count, count
-
-
-@defines("embedding_renorm")
-def _(self: Any, indices: Any, max_norm: float, norm_type: float) -> Any:
-    norm = _norm(self, norm_type).unsqueeze(1)
-    rows, yes = torch.zeros(self.shape[:1], dtype=torch.bool), torch.ones((), dtype=torch.bool)
-    used = rows.index_put((indices.reshape(-1),), yes)
-    return torch.where(used.unsqueeze(1) & (norm > max_norm), self * (max_norm / (norm + 1e-7)), self)
-
-
-@defines("grid_sampler_3d")
-def _(input: Any, grid: Any, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Any:
-    sizes = [input.shape[d] for d in (4, 3, 2)]
-    places = [_grid_place(grid[..., i], sizes[i], padding_mode, align_corners) for i in range(3)]
-    if interpolation_mode == 1:
-        return _grid_values(input, [p.round() for p in places], sizes)
-    if interpolation_mode != 0:
-        raise NotImplementedError("cubic interpolation of volumes")
-    low = [p.floor() for p in places]
-    total: Any = None
-    for corner in range(8):
-        bits = [corner >> i & 1 for i in range(3)]
-        weight = torch.ones_like(places[0])
-        for place, floor, bit in zip(places, low, bits, strict=True):
-            weight = weight * (place - floor if bit else floor + 1 - place)
-        part = _grid_values(input, [f + b for f, b in zip(low, bits, strict=True)], sizes) * weight.unsqueeze(1)
-        total = part if total is None else total + part
-    return total
-
-
-def _grid_place(place: Any, size: int, padding_mode: int, align_corners: bool) -> Any:
-    """Coordinates from -1 to 1 as places along a dimension; outside of it clipped or reflected, if so asked."""
-    place = (place + 1) / 2 * (size - 1) if align_corners else ((place + 1) * size - 1) / 2
-    if padding_mode == 2:
-        first, last = (0.0, size - 1.0) if align_corners else (-0.5, size - 0.5)
-        span = last - first
-        if span == 0:
-            return torch.zeros_like(place)
-        away = (place - first).abs()
-        rest, flips = away.fmod(span), (away / span).floor()
-        place = torch.where(flips % 2 == 0, rest + first, span - rest + first)
-    return place if padding_mode == 0 else place.clamp(0, size - 1)
-
-
-def _grid_values(x: Any, places: Sequence[Any], sizes: Sequence[int]) -> Any:
-    """The elements at whole places of volumes (N, C, D, H, W), 0 outside."""
-    inside = torch.ones_like(places[0], dtype=torch.bool)
-    for place, size in zip(places, sizes, strict=True):
-        inside = inside & (place >= 0) & (place < size)
-    width, height, depth = (torch.where(inside, place, 0.0).long() for place in places)
-    batch = torch.arange(x.shape[0]).reshape(-1, 1, 1, 1)
-    found = x[batch, :, depth, height, width].movedim(-1, 1)
-    return torch.where(inside.unsqueeze(1), found, 0.0)

@@ -27,8 +27,8 @@ REFUSED: dict[str, str] = {}
 
 FAMILIES = (
     "bessel", "complexes", "contraction", "control", "creation", "cumulative", "data_dependent", "definitions",
-    "elementwise", "fft", "gamma", "histograms", "indexing", "linalg", "movement", "normalization", "polynomials",
-    "pooling", "random", "reduction", "resampling", "sorting", "special", "spectra",
+    "distances", "elementwise", "embeddings", "fft", "gamma", "grids", "histograms", "indexing", "linalg", "movement",
+    "normalization", "polynomials", "pooling", "random", "reduction", "resampling", "sorting", "special", "spectra",
 )  # fmt: skip
 
 
