@@ -122,6 +122,16 @@ def _(self: Any, mask: Any, source: Any) -> Any:
     return torch.where(mask, source.reshape(-1)[place], self) if source.numel() else self.clone()
 
 
+@defines("masked_scatter_backward")
+def _(grad_output: Any, mask: Any, sizes: Sequence[int]) -> Any:
+    """What comes from the places that were written, in order: of the elements that were written there."""
+    mask, grad = (x.reshape(-1) for x in torch.broadcast_tensors(mask, grad_output))
+    count = math.prod(sizes)
+    # What is not from the source goes behind it.
+    place = torch.where(mask, mask.long().cumsum(0) - 1, count)
+    return grad.new_zeros((count + 1,)).index_add(0, place, grad)[:count].reshape(sizes)
+
+
 @defines("index_reduce")
 def _(self: Any, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True) -> Any:
     if self.dim() == 0:
@@ -281,15 +291,7 @@ def _(self: Any, bins: int = 100, min: Any = 0, max: Any = 0) -> Any:
 @defines("segment_reduce")
 def _(data: Any, reduce: str, *, lengths: Any = None, indices: Any = None, offsets: Any = None, axis: int = 0,
       unsafe: bool = False, initial: Any = None) -> Any:  # fmt: skip
-    if offsets is None:
-        ends = lengths.cumsum(-1)
-        starts = ends - lengths
-    else:
-        starts, ends = offsets[..., :-1], offsets[..., 1:]
-    rest = (1,) * (data.dim() - axis - 1)
-    place = torch.arange(data.shape[axis])
-    inside = (place >= starts.unsqueeze(-1)) & (place < ends.unsqueeze(-1))
-    inside = inside.reshape((*inside.shape, *rest))
+    inside, count = _segments(data, lengths, offsets, axis)
     unit = {"sum": 0.0, "mean": 0.0, "prod": 1.0, "max": -math.inf, "min": math.inf}[reduce]
     each, along = torch.where(inside, data.unsqueeze(axis), unit), axis + 1
     fold = {"sum": torch.sum, "mean": torch.sum, "prod": torch.prod, "max": torch.amax, "min": torch.amin}[reduce]
@@ -299,9 +301,46 @@ def _(data: Any, reduce: str, *, lengths: Any = None, indices: Any = None, offse
         found = join(found, torch.full((), initial, dtype=data.dtype))
     if reduce != "mean":
         return found
-    count = inside.sum(along)
     empty = found if initial is not None else math.nan
     return torch.where(count == 0, empty, found / count.clamp(min=1))
+
+
+@defines("_segment_reduce_backward")
+def _(grad: Any, output: Any, data: Any, reduce: str, *, lengths: Any = None, offsets: Any = None, axis: int = 0,
+      initial: Any = None) -> Any:  # fmt: skip
+    """The gradient of the data: of sums, means and products, and of maxima shared by those that are equal."""
+    inside, length = _segments(data, lengths, offsets, axis)
+    grad, output, along = grad.unsqueeze(axis + 1), output.unsqueeze(axis + 1), axis + 1
+    each = data.unsqueeze(axis)
+    if reduce == "mean":
+        part = grad / length.clamp(min=1).unsqueeze(along)
+    elif reduce == "prod":
+        there = inside & (each != 0)
+        zeros = (inside & (each == 0)).sum(along, keepdim=True)
+        others = torch.where(there, each, 1.0).prod(along, keepdim=True) * (1.0 if initial is None else initial)
+        part = grad * torch.where(
+            each != 0, torch.where(zeros == 0, output / torch.where(each != 0, each, 1.0), 0.0),
+            torch.where(zeros == 1, others, 0.0),
+        )  # fmt: skip
+    elif reduce in ("max", "min"):
+        equal = inside & ((each == output) | each.isnan())
+        part = torch.where(equal, grad / equal.sum(along, keepdim=True).clamp(min=1), 0.0)
+    else:
+        part = grad
+    return torch.where(inside, part, 0.0).sum(axis)
+
+
+def _segments(data: Any, lengths: Any, offsets: Any, axis: int) -> tuple[Any, Any]:
+    """Which elements along an axis are in which segment (..., segments, elements, 1, ...), and how many these are."""
+    if offsets is None:
+        ends = lengths.cumsum(-1)
+        starts = ends - lengths
+    else:
+        starts, ends = offsets[..., :-1], offsets[..., 1:]
+    place = torch.arange(data.shape[axis])
+    inside = (place >= starts.unsqueeze(-1)) & (place < ends.unsqueeze(-1))
+    inside = inside.reshape((*inside.shape, *(1,) * (data.dim() - axis - 1)))
+    return inside, inside.sum(axis + 1)
 
 
 # ---- complex numbers ------------------------------------------------------------------------------------------------
@@ -329,15 +368,46 @@ def _adaptive_max(spatial: int) -> Definition:
             windows = torch.minimum(begin.unsqueeze(1) + torch.arange(length), end.unsqueeze(1) - 1)
             x = x[(slice(None),) * (lead + 2 * i) + (windows,)]
             place = place[(slice(None),) * (2 * i) + (windows,)]
-        order = [*range(0, 2 * spatial, 2), *range(1, 2 * spatial, 2)]
-        place = place.permute(order).flatten(spatial)
-        x = x.permute([*range(lead), *(lead + i for i in order)]).flatten(lead + spatial)
-        values, at = x.max(-1)
-        return values, place.expand(x.shape).gather(-1, at.unsqueeze(-1)).squeeze(-1)
+        return _greatest(x, place, spatial)
 
     return run
 
 
+def _greatest(x: Any, place: Any, spatial: int) -> Any:
+    """The greatest of each window and its place; dimensions of windows and within them come in turn."""
+    lead, own = x.dim() - 2 * spatial, place.dim() - 2 * spatial
+    order = [*range(0, 2 * spatial, 2), *range(1, 2 * spatial, 2)]
+    place = place.permute([*range(own), *(own + i for i in order)]).flatten(own + spatial)
+    x = x.permute([*range(lead), *(lead + i for i in order)]).flatten(lead + spatial)
+    values, at = x.max(-1)
+    return values, place.expand(x.shape).gather(-1, at.unsqueeze(-1)).squeeze(-1)
+
+
+def _fractional_max(spatial: int) -> Definition:
+    def run(self: Any, kernel_size: Sequence[int], output_size: Sequence[int], random_samples: Any) -> Any:
+        x: Any = self if self.dim() == spatial + 2 else self.unsqueeze(0)
+        place: Any = torch.arange(math.prod(x.shape[2:])).reshape(x.shape[2:]).expand(x.shape)
+        for i in range(spatial):
+            # The samples of images are of columns and rows, those of volumes of planes, rows and columns.
+            sample = random_samples[..., spatial - 1 - i if spatial == 2 else i].unsqueeze(-1)
+            size, count, length = self.shape[i - spatial], output_size[i], kernel_size[i]
+            last, step = size - length, (size - length) / max(1, count - 1)
+            starts = ((torch.arange(count) + sample) * step).long() - (sample * step).long()
+            starts = torch.where(torch.arange(count) == count - 1, last, starts)
+            window = (starts.unsqueeze(-1) + torch.arange(length)).flatten(-2)
+            shape = [*window.shape[:2], *(1,) * (2 * i), window.shape[2], *(1,) * (spatial - 1 - i)]
+            window, dim = window.reshape(shape), 2 + 2 * i
+            window = window.expand([*x.shape[:dim], window.shape[dim], *x.shape[dim + 1 :]])
+            x = x.gather(dim, window).unflatten(dim, (count, length))
+            place = place.gather(dim, window).unflatten(dim, (count, length))
+        values, places = _greatest(x, place, spatial)
+        return (values, places) if self.dim() == spatial + 2 else (values.squeeze(0), places.squeeze(0))
+
+    return run
+
+
+defines("fractional_max_pool2d")(_fractional_max(2))
+defines("fractional_max_pool3d")(_fractional_max(3))
 defines("adaptive_max_pool2d")(_adaptive_max(2))
 defines("adaptive_max_pool3d")(_adaptive_max(3))
 

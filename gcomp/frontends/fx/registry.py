@@ -28,7 +28,8 @@ REFUSED: dict[str, str] = {}
 FAMILIES = (
     "bessel", "complexes", "contraction", "control", "creation", "cumulative", "data_dependent", "definitions",
     "distances", "elementwise", "embeddings", "fft", "gamma", "grids", "histograms", "indexing", "linalg", "movement",
-    "normalization", "polynomials", "pooling", "random", "reduction", "resampling", "sorting", "special", "spectra",
+    "normalization", "polynomials", "pooling", "random", "reduction", "reparametrized", "resampling", "sorting",
+    "special", "spectra",
 )  # fmt: skip
 
 

@@ -182,3 +182,58 @@ def test_of_transposed_convolutions(spatial: int, keywords: dict[str, Any]) -> N
         return [transposed(x, weight, bias, **keywords)]
 
     same_as_eager(run, leaf(2, 4, *(5, 4, 3)[:spatial]), leaf(4, 2, *(3, 4, 2)[:spatial]), leaf(2 * groups))
+
+
+def test_of_normalized_weights() -> None:
+    def normalized(v: Any, rows: Any, columns: Any) -> list[Any]:
+        return [torch._weight_norm(v, rows, 0), torch._weight_norm(v, columns, 1)]
+
+    same_as_eager(normalized, leaf(3, 4), leaf(3, 1), leaf(1, 4))
+
+
+def test_of_what_is_scattered_by_a_mask() -> None:
+    mask = torch.tensor([[True], [False], [True]])
+
+    def scattered(x: Any, source: Any) -> list[Any]:
+        return [x.masked_scatter(mask, source), x.masked_scatter(x > 0, source)]
+
+    same_as_eager(scattered, leaf(3, 2), leaf(7))
+
+
+def test_of_segments() -> None:
+    lengths = torch.tensor([2, 0, 3])
+
+    def reduced(x: Any) -> list[Any]:
+        found = [torch.segment_reduce(x, how, lengths=lengths, initial=2.0) for how in ("sum", "mean", "prod")]
+        return [*found, *(torch.segment_reduce(x[:, 0], how, lengths=lengths[[0, 2]]) for how in ("max", "min"))]
+
+    # With two zeros in a product, and one, and equal maxima.
+    values = [[1.0, 2.0], [3.0, 0.0], [2.0, 0.0], [2.0, 0.0], [-1.0, 4.0]]
+    same_as_eager(reduced, torch.tensor(values, requires_grad=True))
+
+
+def test_of_windows_at_random_places() -> None:
+    samples = torch.rand(2, 3, 2), torch.rand(2, 3, 3)
+
+    def pooled(image: Any, volume: Any) -> list[Any]:
+        planes = torch.ops.aten.fractional_max_pool2d(image, [2, 3], [4, 3], samples[0])[0]
+        return [planes, F.fractional_max_pool3d(volume, (2, 3, 1), output_size=(3, 4, 2), _random_samples=samples[1])]
+
+    same_as_eager(pooled, leaf(2, 3, 7, 6), leaf(2, 3, 6, 7, 5))
+
+
+def test_of_resizing_with_lanczos() -> None:
+    def resized(x: Any) -> list[Any]:
+        sizes = ((3, 9), (7, 4), (1, 1))
+        return [F.interpolate(x, size=size, mode="lanczos", antialias=True) for size in sizes]
+
+    same_as_eager(resized, leaf(1, 2, 7, 6))
+
+
+def test_of_values_as_if_quantized() -> None:
+    scale, zero = torch.tensor([0.1, 0.2, 0.3]), torch.tensor([0, 3, 100], dtype=torch.int32)
+
+    def rounded(x: Any) -> list[Any]:
+        return [torch.fake_quantize_per_channel_affine(x * 20, scale, zero, 0, 0, 255)]
+
+    same_as_eager(rounded, leaf(3, 40))
