@@ -177,12 +177,11 @@ predicted memory as a part of XLA's figure.
 
 """
 _WHY = """
-## Where memory is predicted otherwise
+## How memory is predicted
 
 The prediction ([gcomp/partitioning/memory](../../gcomp/partitioning/memory/)) knows what XLA computes again where it is
 read, which copies it makes, in which order kernels run, what is written over what, and that results' places are used by
-others before. XLA lays buffers out in two orders, and takes what is smaller: of `onnx/mobilenet` on `data=2,model=4`
-one of them takes less by the prediction than by XLA.
+others before.
 """
 
 

@@ -101,10 +101,17 @@ def _fetch_ahead(k: Kernel, rhs: Tile, number: Index, blocks: int) -> Fetch | No
     following = rhs.following
     if following is None:
         return None
-    w, iterations = k.w, -(-rhs.rows // UNROLLED)
+    w, step = k.w, _step(rhs, UNROLLED)
+    iterations = -(-rhs.rows // step)
     return lambda term: fetch(
-        w, following, w.add(w.multiply(number, iterations), w.divide(term, UNROLLED)), blocks * iterations
-    )
+        w, following, w.add(w.multiply(number, iterations), w.divide(term, step)), blocks * iterations,
+        near=isinstance(rhs, Turned),
+    )  # fmt: skip
+
+
+def _step(rhs: Tile, most: int) -> int:
+    """Terms that are added in one iteration: of what is transposed a whole block, read by whole rows."""
+    return rhs.width if isinstance(rhs, Turned) and rhs.rows % rhs.width == 0 else most
 
 
 def block_of(rows: int, vectors: int, most: int) -> tuple[int, int]:
@@ -199,7 +206,7 @@ def _block(
     """The sums of some rows and columns. `ahead` is called in each iteration over terms."""
     w, width, terms = k.w, acc.width, lhs.terms
     starts = [acc.get(w.add(row, r), w.add(column, c), width) for r in range(rows) for c in range(0, columns, width)]
-    step = min(lhs.unrolled, terms)
+    step = min(_step(rhs, lhs.unrolled), terms)
 
     def add(sums: Sequence[Lanes], term: Index, count: int) -> list[Lanes]:
         found = list(sums)

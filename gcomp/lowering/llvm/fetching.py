@@ -21,14 +21,16 @@ class Following:
     address: Callable[[Index], str]
 
 
-def fetch(w: Writer, following: Following, iteration: Index, iterations: int) -> None:
-    """Bring one iteration's share of what follows into the second cache; nothing of what is less than `LEAST` lines."""
+def fetch(w: Writer, following: Following, iteration: Index, iterations: int, *, near: bool = False) -> None:
+    """Bring one iteration's share of what follows into the second cache, or the nearest one; nothing of what is less
+    than `LEAST` lines."""
     if following.lines < LEAST:
         return
     first = w.divide(w.multiply(iteration, following.lines), iterations)
     w.declare("llvm.prefetch.p0", "void", ["ptr", "i32", "i32", "i32"])
     for line in range(-(-following.lines // iterations)):
-        w.emit(f"call void @llvm.prefetch.p0(ptr {following.address(w.add(first, line))}, i32 0, i32 2, i32 1)")
+        address = following.address(w.add(first, line))
+        w.emit(f"call void @llvm.prefetch.p0(ptr {address}, i32 0, i32 {3 if near else 2}, i32 1)")
 
 
 __all__ = ["LINE", "Following", "fetch"]

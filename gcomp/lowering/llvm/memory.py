@@ -315,6 +315,8 @@ def _following(k: Kernel, op: tile.LoadOp, offset: Tile) -> Following | None:
 
     def address_of(line: Index) -> str:
         first = address(w, k.buffers[op.buffer], element(op.result), offset.get(0, 0, 1))
+        if pitch == offset.columns:  # whole rows, of which others follow the last one
+            return w.place(first, w.add(w.multiply(line, LINE), offset.rows * pitch * item))
         place = w.add(w.multiply(w.divide(line, per_row), pitch * item), w.multiply(w.rest(line, per_row), LINE))
         place = w.add(place, offset.columns * item)
         return w.place(first, place)

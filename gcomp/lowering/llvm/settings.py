@@ -63,6 +63,8 @@ KEPT = 24 << 10
 """Bytes of a panel that the nearest cache keeps while blocks of sums are added to, beside what these read and write."""
 WEIGHTS = 128 << 10
 """Bytes of a matrix of weights that the second cache keeps beside rows and results."""
+AHEAD = 256 << 10
+"""Bytes of rows that are fetched as others are read, at most, into the second cache."""
 LARGE = 256 << 10
 """Bytes of a panel from which on its terms should be read once for many rows."""
 LEAST_BLOCKS = 4
@@ -319,7 +321,10 @@ def _transposed(space: Space, lanes: int) -> Choice:
     _, rows, columns, terms = space.extents
     because = [Reason("right operand", "transposed in registers", "elements of a column are neighbours in memory")]
     if rows == 1:
-        block, columns, most = 1, 2 * lanes, 8 * lanes
+        # As many streams through memory as lanes; whole rows are one stream, of which the next are fetched.
+        block, columns, most = 1, lanes, 8 * lanes
+        if isinstance(terms, int) and 4 * columns * terms <= AHEAD:
+            most = max(most, terms)
     else:
         block, width, sums = _sums(space, lanes, 0)
         columns = max(width, lanes)

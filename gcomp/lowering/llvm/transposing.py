@@ -133,11 +133,36 @@ def _in_registers(k: Kernel, op: tile.TransposeOp, found: Tile, side: int) -> No
 
 def turn(w: Writer, found: Tile, row: Index, count: int, column: Index, lanes: int) -> list[Lanes]:
     """Rows of the result, of the source's columns: multiples of four rows and lanes."""
+    if count == lanes:
+        return _square(w, [found.get(w.add(column, n), row, count) for n in range(lanes)])
     rows: list[Lanes] = []
     for first in range(0, count, QUAD):
         at = w.add(row, first)
         rows += _quad(w, [_fourth(w, found, w.add(column, n), at, lanes) for n in range(QUAD)])
     return rows
+
+
+def _square(w: Writer, rows: Sequence[Lanes]) -> list[Lanes]:
+    """As many vectors as lanes: first lanes move within parts, then parts between vectors."""
+    quads = [_quad(w, rows[n : n + QUAD]) for n in range(0, len(rows), QUAD)]
+    found = [_parted(w, [quad[n] for quad in quads]) for n in range(QUAD)]
+    return [found[n % QUAD][n // QUAD] for n in range(len(rows))]
+
+
+def _parted(w: Writer, rows: Sequence[Lanes]) -> list[Lanes]:
+    """As many vectors as parts: part j of row i becomes part i of row j."""
+    if len(rows) == 1:
+        return list(rows)
+    count, dtype, type = rows[0].count, rows[0].dtype, rows[0].type
+
+    def joined(one: Lanes, other: Lanes, first: int) -> Lanes:
+        """Every second part of a vector, and then of another."""
+        places = [n + lane for n in range(first * QUAD, 2 * count, 2 * QUAD) for lane in range(QUAD)]
+        return vectorial(dtype, count, shuffle(w, type, whole(w, one), whole(w, other), places))
+
+    pairs = list(zip(rows[::2], rows[1::2], strict=True))
+    even, odd = ([joined(one, other, first) for one, other in pairs] for first in range(2))
+    return [half for both in zip(_parted(w, even), _parted(w, odd), strict=True) for half in both]
 
 
 def _fourth(w: Writer, found: Tile, row: Index, column: Index, lanes: int) -> Lanes:

@@ -61,3 +61,15 @@ def test_columns_that_heads_share_are_neighbours_where_those_of_one_head_are() -
     algorithm, values = choice_in(text)
     assert algorithm == "product by columns"
     assert values["transposed"] == 1
+
+
+@pytest.mark.parametrize(("terms", "taken"), [(768, 768), (46, 46), (12288, 128)])
+def test_one_row_reads_columns_that_are_rows_in_memory_from_end_to_end(terms: int, taken: int) -> None:
+    """As many of them beside each other as lanes; long ones in parts."""
+    x, w, y = f"tensor<1x{terms}xf32>", f"tensor<5003x{terms}xf32>", "tensor<1x5003xf32>"
+    algorithm, values = choice_in(f"""func.func @main(%x: {x}, %w: {w}) -> {y} {{
+      %0 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [1] : ({x}, {w}) -> {y}
+      func.return %0 : {y}
+    }}""")
+    assert algorithm == "matrix-vector product by columns"
+    assert (values["columns"], values["terms"]) == (16, taken)
