@@ -95,15 +95,17 @@ class _Backend:
 
     def compile(self) -> Any:
         """What runs the graph."""
+        from gcomp.frontends.fx.definitions import before_autograd
         from gcomp.frontends.fx.exported import decompositions
 
         common: Any = import_module("torch._dynamo.backends.common")
-        wrapped = common.aot_autograd(
-            fw_compiler=self._forward,
-            bw_compiler=self._backward,
-            inference_compiler=self._inference,
-            decompositions=decompositions(),
-        )(self.graph, self.examples)
+        with before_autograd():
+            wrapped = common.aot_autograd(
+                fw_compiler=self._forward,
+                bw_compiler=self._backward,
+                inference_compiler=self._inference,
+                decompositions=decompositions(),
+            )(self.graph, self.examples)
         if not self.direct:
             return wrapped
         (run,) = self.direct

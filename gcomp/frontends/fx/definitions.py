@@ -6,7 +6,8 @@ They join torch's own decompositions (`exported.decompositions`), and take their
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from gcomp.errors import UnsupportedError
@@ -15,6 +16,8 @@ from gcomp.frontends.fx.torch_api import torch
 Definition = Callable[..., Any]
 DEFINITIONS: dict[Any, Definition] = {}
 """Operator -> what it computes."""
+_BEFORE_AUTOGRAD = (torch.ops.aten.multilabel_margin_loss_forward.default,)
+"""Those that torch itself defines for what has gradients, and wrongly (docs/guides/upstream_bugs.md)."""
 
 
 def defines(*operators: str) -> Callable[[Definition], Definition]:
@@ -27,6 +30,27 @@ def defines(*operators: str) -> Callable[[Definition], Definition]:
         return function
 
     return register
+
+
+@contextmanager
+def before_autograd() -> Generator[None]:
+    """While a graph is traced with gradients, definitions that must take the place of those that torch applies before
+    it asks any table."""
+    key = torch._C.DispatchKey.Autograd
+    before: dict[Any, Definition] = {}
+    for operator in _BEFORE_AUTOGRAD:
+        before[operator] = operator.py_kernels[key]
+        _set_kernel(operator, key, DEFINITIONS[operator])
+    try:
+        yield
+    finally:
+        for operator, kernel in before.items():
+            _set_kernel(operator, key, kernel)
+
+
+def _set_kernel(operator: Any, key: Any, kernel: Definition) -> None:
+    operator.py_kernels[key] = kernel
+    operator._dispatch_cache.clear()
 
 
 # ---- padding --------------------------------------------------------------------------------------------------------
@@ -119,7 +143,10 @@ def _(self: Any, index: Any) -> Any:
 def _(self: Any, mask: Any, source: Any) -> Any:
     mask, self = torch.broadcast_tensors(mask, self)
     place = (mask.reshape(-1).long().cumsum(0) - 1).clamp(min=0).reshape(self.shape)
-    return torch.where(mask, source.reshape(-1)[place], self) if source.numel() else self.clone()
+    source = source.reshape(-1)
+    if not torch.fx.experimental.symbolic_shapes.statically_known_true(source.shape[0] > 0):
+        source = torch.cat([source, source.new_zeros((1,))])
+    return torch.where(mask, source[place], self)
 
 
 @defines("masked_scatter_backward")
@@ -349,6 +376,24 @@ def _segments(data: Any, lengths: Any, offsets: Any, axis: int) -> tuple[Any, An
 @defines("polar")
 def _(abs: Any, angle: Any) -> Any:
     return torch.complex(abs * angle.cos(), abs * angle.sin())
+
+
+# ---- losses ---------------------------------------------------------------------------------------------------------
+
+
+@defines("multilabel_margin_loss_forward")
+def _(self: Any, target: Any, reduction: int) -> Any:
+    """The margins between classes that are targets and those that are not; what follows the first -1 is no target."""
+    count = self.shape[-1]
+    x, target = self.reshape(-1, count), target.reshape(-1, count)
+    given = (target == -1).long().cumsum(-1) == 0
+    place = torch.where(given, target, 0)
+    is_target = ((place.unsqueeze(-1) == torch.arange(count)) & given.unsqueeze(-1)).any(1)
+    margins = (1 - x.gather(1, place).unsqueeze(-1) + x.unsqueeze(1)).clamp(min=0)
+    counted = given.unsqueeze(-1) & is_target.logical_not().unsqueeze(1)
+    loss = torch.where(counted, margins, 0.0).sum((1, 2)) / count
+    found = (loss.reshape(self.shape[:-1]), loss.mean(), loss.sum())[reduction]
+    return found, is_target.to(self.dtype).reshape(self.shape)
 
 
 # ---- images ---------------------------------------------------------------------------------------------------------

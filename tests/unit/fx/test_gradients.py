@@ -11,6 +11,8 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="torch, an optional extra, is not installed: pip install 'gcomp[torch]'")
 
+import gcomp  # noqa: E402
+
 F: Any = torch.nn.functional
 MODES = ["bilinear", "nearest", "bicubic"]
 
@@ -237,3 +239,28 @@ def test_of_values_as_if_quantized() -> None:
         return [torch.fake_quantize_per_channel_affine(x * 20, scale, zero, 0, 0, 255)]
 
     same_as_eager(rounded, leaf(3, 40))
+
+
+def test_of_margins_with_labels_that_end_early() -> None:
+    target = torch.tensor([[1, 0, -1], [2, -1, 0], [-1, 1, 2]])
+
+    def losses(x: Any) -> list[Any]:
+        each = [F.multilabel_margin_loss(x, target, reduction=how) for how in ("none", "mean", "sum")]
+        return [*each, F.multilabel_margin_loss(x[1], target[1])]
+
+    same_as_eager(losses, leaf(3, 3))
+    loss = torch.nn.MultiLabelMarginLoss(reduction="none")
+    x = leaf(3, 3).detach()
+    torch.testing.assert_close(gcomp.compile(loss, x, target)(x, target), loss(x, target))
+
+
+def test_of_what_a_mask_selects() -> None:
+    def selected(x: Any) -> Any:
+        return x.masked_select(x > 0) * 2
+
+    run = torch.compile(selected, backend="gcomp", fullgraph=True)
+    x = leaf(5)
+    for sign in (1, -1):
+        torch.testing.assert_close(*(torch.autograd.grad(f(x * sign).square().sum(), [x]) for f in (run, selected)))
+    negative = (-x.abs()).detach().requires_grad_()
+    torch.testing.assert_close(torch.autograd.grad(run(negative).sum(), [negative])[0], torch.zeros(5))
