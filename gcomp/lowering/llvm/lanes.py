@@ -171,8 +171,9 @@ def part(w: Writer, lanes: Lanes, first: int, count: int) -> Lanes:
 
 
 def shuffle(w: Writer, type: str, one: str, other: str, places: Sequence[int]) -> str:
-    """A vector of elements of two vectors of one type, by their places: the second's follow the first's."""
-    picked = ", ".join(f"i32 {place}" for place in places)
+    """A vector of elements of two vectors of one type, by their places: the second's follow the first's, and -1 is any
+    element."""
+    picked = ", ".join("i32 poison" if place < 0 else f"i32 {place}" for place in places)
     return w.pure(f"shufflevector {type} {one}, {type} {other}, <{len(places)} x i32> <{picked}>")
 
 

@@ -41,6 +41,9 @@ KNOWN = (tile.BroadcastOp, tile.CastOp, tile.ConstantOp, tile.ElementwiseOp, til
 MOST_UNROLLED = 64
 """Ops on vectors that are computed for what a kernel stores, at most, where that is no loop."""
 
+MOST_APART = 4
+"""How far from each other lanes are, at most, that are written as parts of vectors."""
+
 VECTORS = (16, 32, 64)
 """Bytes that a processor writes past its caches at a time."""
 
@@ -144,8 +147,9 @@ def put(
     if contiguous and mask is None:
         write(w, where, value, streamed=streamed)
         return
-    if mask is None and offset.base is not None and offset.stride and dtype != "i1":
-        _put_apart(w, address(w, buffer, dtype, replace(offset, count=1)), offset.stride, value)
+    is_near = 0 < offset.stride <= MOST_APART
+    if offset.base is not None and offset.stride and dtype != "i1" and (mask is None or is_near):
+        _put_apart(w, address(w, buffer, dtype, offset.first), offset.stride, value, mask)
         return
     found = byte(w, whole(w, value), count) if dtype == "i1" else whole(w, value)
     held = _memory_type(dtype)
@@ -159,12 +163,26 @@ def put(
     w.emit(f"call void @{name}({type} {found}, {pointer} align {bytes} {where}, {vector('i1', count)} {masks})")
 
 
-def _put_apart(w: Writer, first: str, stride: int, value: Lanes) -> None:
-    """Write lanes one by one, equally far from each other, from the address of the first on: few processors have an
-    instruction for it, and it takes no fewer steps."""
-    item = stored_bytes(value.dtype)
-    for lane in range(value.count):
-        write(w, w.place(first, lane * stride, item), part(w, value, lane, 1))
+def _put_apart(w: Writer, first: str, stride: int, value: Lanes, mask: Lanes | None) -> None:
+    """Write lanes that are equally far from each other, from the address of the first on: those that are near are lanes
+    of vectors which are written in part, others are written one by one."""
+    item, count, dtype = stored_bytes(value.dtype), value.count, value.dtype
+    if not 0 < stride <= MOST_APART:
+        for lane in range(count):
+            write(w, w.place(first, lane * stride, item), part(w, value, lane, 1))
+        return
+    type, bits, found = value.type, vector("i1", count), whole(w, value)
+    given = "splat (i1 true)" if mask is None else whole(w, mask)
+    name = f"llvm.masked.store.{suffix(dtype, count)}.p0"
+    w.declare(name, "void", [type, "ptr", bits])
+    done = 0
+    while done < count:
+        begin = done * stride
+        lanes = {n * stride - begin: n for n in range(done, count) if n * stride - begin < count}
+        moved = shuffle(w, type, found, "poison", [lanes.get(n, -1) for n in range(count)])
+        where = shuffle(w, bits, given, "zeroinitializer", [lanes.get(n, count) for n in range(count)])
+        w.emit(f"call void @{name}({type} {moved}, ptr align {item} {w.place(first, begin, item)}, {bits} {where})")
+        done += len(lanes)
 
 
 class Rows(Tile):
@@ -246,8 +264,8 @@ def loads(k: Kernel, op: tile.LoadOp) -> None:
         if mask is None or mask.rows == 1:
             k.view(op.result, get, sources)
             return
-    if _is_by_columns(op.offset, offset, mask, dtype):
-        _load_columns(k, op, offset, mask)
+    if (columns := _columns(k, op.offset, offset, mask, dtype)) is not None and columns.pitch == 1:
+        _load_columns(k, op, columns)
         return
     k.compute(op.result, get, sources)
     if (following := _of_next_program(k, op, offset)) is not None:
@@ -361,8 +379,8 @@ def stores(k: Kernel, op: tile.StoreOp) -> None:
     offset, value = k.tiles[op.offset], k.tiles[op.value]
     mask = None if op.mask is None else k.tiles[op.mask]
     masks = None if mask is None else k.spread(mask, shape)
-    if _is_by_columns(op.offset, offset, mask, value.dtype):
-        _store_columns(k, op, offset, value, mask)
+    if (columns := _columns(k, op.offset, offset, mask, value.dtype)) is not None:
+        _store_columns(k, op, columns, value)
         return
     sources = [offset, value, *([] if mask is None else [mask])]
 
@@ -380,35 +398,77 @@ def stores(k: Kernel, op: tile.StoreOp) -> None:
     each(value, value.width, few, sources, k.fetching(value, one) if value.count > few else one)
 
 
-def _is_by_columns(positions: SSAValue, offset: Tile, mask: Tile | None, dtype: str) -> bool:
-    """Whether a column of a tile, and not a row, is neighbours in memory; a mask leaves out whole ones."""
+class _Columns:
+    """Columns of a tile, in each of which as many rows as are turned together are `pitch` elements from each other."""
+
+    def __init__(self, offset: Tile, mask: Tile | None, pitch: int, side: int) -> None:
+        self.offset, self.mask, self.pitch = offset, mask, pitch
+        self._side = side
+        """Rows that are turned at a time."""
+        self._masks = None if mask is None or mask.columns > 1 else read_flat(mask)
+
+    def places(self, row: Index, column: Index, count: int) -> tuple[Lanes, Lanes | None]:
+        """Where some elements of a column lie, from a row on, and which of them do."""
+        where = replace(self.offset.get(row, column, 1), count=count, stride=self.pitch if count > 1 else 0)
+        if self._masks is None:
+            return where, None if self.mask is None else self.mask.get(0, column, 1).repeat(count)
+        return where, self._masks(row, count)
+
+    def prepare(self) -> None:
+        """Make positions possible that only the kernel knows."""
+        for source in (self.offset, self.mask):
+            if source is not None:
+                source.prepare()
+
+    def groups(self) -> list[tuple[int, int]]:
+        """The first and the number of rows that go together: as many as are turned, then fours, then single ones."""
+        found, row = list[tuple[int, int]](), 0
+        for count in (self._side, QUAD, 1):
+            found += [(first, count) for first in range(row, self.offset.rows - count + 1, count)]
+            row = sum(found[-1]) if found else 0
+        return found
+
+    def by_rows(self, k: Kernel, some: Callable[[Index, int], None]) -> None:
+        """Do something with all groups of rows, in a loop."""
+        self.prepare()
+        groups = self.groups()
+        even = sum(count for _, count in groups if count == self._side)
+
+        def turned(row: str, _: Sequence[str]) -> Sequence[str]:
+            some(row, self._side)
+            return []
+
+        k.w.loop("0", str(even), self._side, [], turned)
+        for row, count in groups[even // self._side :]:
+            some(row, count)
+
+
+def _columns(
+    k: Kernel, positions: SSAValue, offset: Tile, mask: Tile | None, dtype: str
+) -> _Columns | None:  # fmt: skip
+    """The columns of a tile, if elements of a column, and not of a row, are near each other in memory; a mask leaves
+    out whole ones."""
     if len(offset.shape) != 2 or min(offset.shape) < QUAD or offset.columns % QUAD or dtype == "i1":
-        return False
+        return None
     first = offset.get(0, 0, offset.width)
-    is_row = first.base is not None and first.stride == 1
-    return rise(positions) == 1 and not is_row and (mask is None or 1 in mask.shape)
+    if (first.base is not None and first.stride == 1) or (mask is not None and 1 not in mask.shape):
+        return None
+    if rise(positions) == 1:
+        return _Columns(offset, mask, 1, k.width if offset.rows >= k.width else QUAD)
+    for side in (n for n in (16, 8, QUAD) if n <= k.width and offset.rows % n == 0):
+        if 0 < (pitch := rise(positions, side) or 0) <= MOST_APART:
+            return _Columns(offset, mask, pitch, side)
+    return None
 
 
-def _columns(offset: Tile, mask: Tile | None) -> Callable[[Index, Index, int], tuple[Lanes, Lanes | None]]:
-    """Of a row, a column and a number of rows: where these elements of a column lie, and which of them do."""
-    masks = None if mask is None or mask.columns > 1 else read_flat(mask)
-
-    def places(row: Index, column: Index, count: int) -> tuple[Lanes, Lanes | None]:
-        where = replace(offset.get(row, column, 1), count=count, stride=1 if count > 1 else 0)
-        if masks is None:
-            return where, None if mask is None else mask.get(0, column, 1).repeat(count)
-        return where, masks(row, count)
-
-    return places
-
-
-def _load_columns(k: Kernel, op: tile.LoadOp, offset: Tile, mask: Tile | None) -> None:
+def _load_columns(k: Kernel, op: tile.LoadOp, given: _Columns) -> None:
     """Read a tile column by column, a few rows of each at a time, and turn them in registers: elements that lie apart
     would take a load each."""
     w, buffer, shape, dtype = k.w, k.buffers[op.buffer], static_shape(op.result), element(op.result)
-    places = _columns(offset, mask)
-    columns = View(w, shape[::-1], dtype, k.width, lambda c, r, lanes: load(k, buffer, dtype, *places(r, c, lanes)))
-    side, width = _side(k, shape[0]), gcd(k.width, shape[1])
+    columns = View(
+        w, shape[::-1], dtype, k.width, lambda c, r, lanes: load(k, buffer, dtype, *given.places(r, c, lanes))
+    )
+    width = gcd(k.width, shape[1])
 
     def rows(row: Index, count: int, column: Index) -> list[Lanes]:
         if count > 1:
@@ -416,9 +476,8 @@ def _load_columns(k: Kernel, op: tile.LoadOp, offset: Tile, mask: Tile | None) -
         return [gather(w, columns, [(w.add(column, lane), row) for lane in range(width)])]
 
     if shape[0] * shape[1] // width <= MOST_PIECES:
-        even = shape[0] - shape[0] % side
         pieces: list[Lanes] = []
-        for row, count in [*((r, side) for r in range(0, even, side)), *((r, 1) for r in range(even, shape[0]))]:
+        for row, count in given.groups():
             found = [rows(row, count, column) for column in range(0, shape[1], width)]
             pieces += [lanes[n] for n in range(count) for lanes in found]
         k.tiles[op.result] = Pieces(w, shape, dtype, k.width, pieces)
@@ -430,46 +489,27 @@ def _load_columns(k: Kernel, op: tile.LoadOp, offset: Tile, mask: Tile | None) -
             for n, lanes in enumerate(rows(row, count, column)):
                 target.put(w.add(row, n), column, lanes)
 
-    _by_rows(k, shape[0], [offset, mask], put_rows)
+    given.by_rows(k, put_rows)
     k.tiles[op.result] = target
 
 
-def _store_columns(k: Kernel, op: tile.StoreOp, offset: Tile, value: Tile, mask: Tile | None) -> None:
-    """Write a tile column by column, a few rows of each at a time: elements that lie apart would take a store each."""
+def _store_columns(k: Kernel, op: tile.StoreOp, given: _Columns, value: Tile) -> None:
+    """Write a tile column by column, four of them beside each other: elements that lie apart would take a store each,
+    and of more columns, which are often pages apart, lines would leave the nearest cache before they are full."""
     w, buffer, found = k.w, k.buffers[op.buffer], store(value)
-    places = _columns(offset, mask)
 
-    def write_rows(row: Index, count: int) -> None:
-        for column in range(0, value.columns, QUAD):
+    def four(column: str, _: Sequence[str]) -> Sequence[str]:
+        def write_rows(row: Index, count: int) -> None:
             lanes = turn(w, found, column, QUAD, row, count) if count > 1 else [found.get(row, column, QUAD)]
             for n in range(QUAD):
-                where, given = places(row, w.add(column, n), count)
-                put(k, buffer, where, lanes[n] if count > 1 else part(w, lanes[0], n, 1), given)
+                where, mask = given.places(row, w.add(column, n), count)
+                put(k, buffer, where, lanes[n] if count > 1 else part(w, lanes[0], n, 1), mask)
 
-    _by_rows(k, value.rows, [offset, mask], write_rows)
-
-
-def _side(k: Kernel, rows: int) -> int:
-    """Rows that are turned at a time."""
-    return max(gcd(k.width, rows), QUAD)
-
-
-def _by_rows(k: Kernel, rows: int, sources: Sequence[Tile | None], some: Callable[[Index, int], None]) -> None:
-    """Do something with all rows, in a loop that reads from `sources`: as many at a time as are turned, and then one by
-    one."""
-    for source in sources:
-        if source is not None:
-            source.prepare()
-    side = _side(k, rows)
-    even = rows - rows % side
-
-    def turned(row: str, _: Sequence[str]) -> Sequence[str]:
-        some(row, side)
+        given.by_rows(k, write_rows)
         return []
 
-    k.w.loop("0", str(even), side, [], turned)
-    for row in range(even, rows):
-        some(row, 1)
+    given.prepare()
+    w.loop("0", str(value.columns), QUAD, [], four)
 
 
 _COMBINE = {"add": "add", "max": "maximum", "min": "minimum", "and": "and", "or": "or", "xor": "xor"}

@@ -57,6 +57,10 @@ KEPT_ROWS = 4096
 """Elements of several rows that are kept together, at most."""
 LEAST_REPEATED = 4
 """Flops of an element that are done anew in each pass over a row that is not kept, at least, where it is kept."""
+TURNED = 16
+"""Rows of a tile are a multiple of these where columns become rows: as many are turned together."""
+LEAST_WHOLE = 8
+"""Of so many rows, one at most may be nobody's for that."""
 SHARED = 128
 """Rows of a tile, at most, that share a tile of the right operand."""
 KEPT = 24 << 10
@@ -251,12 +255,20 @@ def _in_blocks(launch: LaunchOp, op: Contraction, space: Space, ranges: Ranges, 
         order, why = {"down": 0, "group": 1}, "the second cache keeps all weights: results are whole lines"
     terms = terms if terms <= kept else next((n for n in range(kept, kept // 2, -1) if terms % n == 0), kept)
     shared = _shared_rows(rows, block, wanted)
+    if _is_turned(launch, op):
+        whole = min(range(SHARED // 2, SHARED + 1, TURNED), key=lambda n: (-(-rows // n) * n, -n))
+        shared = whole if -rows % whole <= rows // LEAST_WHOLE else shared
     first = Reason("order", "rows first" if order["down"] else "columns first", why)
     values = {"rows": shared, "columns": panel, "terms": terms, **order}
     rows, vectors = block_of(shared, panel // lanes, SUMS[lanes])
     inner = Reason("sums in registers", f"{rows} x {vectors * lanes}", "the most products for what is loaded")
     because = (replace(sums, what="rows of whole blocks of"), _sharing(shared, block, terms, panel), inner, first)
     return Choice(values, "packed product, many blocks of a panel", because)
+
+
+def _is_turned(launch: LaunchOp, op: Contraction) -> bool:
+    """Whether elements of a column of a product, and not of a row, are neighbours in a result."""
+    return any(isinstance(after, hlo.TransposeOp) for after in launch.block.ops if not after.is_before_in_block(op))
 
 
 def _sharing(rows: int, block: int, terms: int, panel: int) -> Reason:

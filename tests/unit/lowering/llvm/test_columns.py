@@ -51,6 +51,31 @@ def test_products_of_pixels_are_written_with_channels_first(size: int, features:
     assert not elements_apart(text, w=weight)
 
 
+@pytest.mark.parametrize(("stride", "features"), [(2, 32), (3, 16), (4, 8)])
+@pytest.mark.parametrize(("height", "width"), [(8, 16), (9, 20), (5, 7), (3, 48)])
+def test_the_phases_of_a_transposed_convolution_are_written_between_each_other(
+    height: int, width: int, stride: int, features: int
+) -> None:
+    """A product of pixels by the features of all phases, whose results are an image with channels first."""
+    columns = stride * stride * features
+    x, w, y = f"tensor<{height * width}x40xf32>", f"tensor<40x{columns}xf32>", f"tensor<{height * width}x{columns}xf32>"
+    apart = f"tensor<{height}x{width}x{stride}x{stride}x{features}xf32>"
+    turned = f"tensor<{features}x{height}x{stride}x{width}x{stride}xf32>"
+    z = f"tensor<{features}x{height * stride}x{width * stride}xf32>"
+    text = f"""func.func @main(%x: {x}) -> {z} {{
+      %w = gcomp.weight @w : {w}
+      %0 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : ({x}, {w}) -> {y}
+      %1 = stablehlo.reshape %0 : ({y}) -> {apart}
+      %2 = stablehlo.transpose %1, dims = [4, 0, 2, 1, 3] : ({apart}) -> {turned}
+      %3 = stablehlo.reshape %2 : ({turned}) -> {z}
+      func.return %3 : {z}
+    }}"""
+    weight = floats(40, columns, seed=1) / 6
+    agree(text, [floats(height * width, 40)], w=weight)
+    if height * width >= 128 and width % 4 == 0 and features % 4 == 0:
+        assert not elements_apart(text, w=weight)
+
+
 @pytest.mark.parametrize("width", [16, 20])
 def test_a_depthwise_window_of_the_last_channels_is_written_with_channels_first(width: int) -> None:
     x, w, y = f"tensor<1x6x{width}x32xf32>", "tensor<3x3x1x32xf32>", f"tensor<1x4x{width - 2}x32xf32>"
