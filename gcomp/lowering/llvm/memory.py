@@ -139,6 +139,10 @@ def put(
         if not mask.number:
             return
         mask = None
+    if offset.steps is not None and mask is None:
+        for first, lanes in _runs(offset.steps):
+            put(k, buffer, part(w, offset, first, lanes), part(w, value, first, lanes), None)
+        return
     where = address(w, buffer, dtype, offset)
     contiguous = offset.base is not None and (offset.stride == 1 or count == 1)
     if contiguous and mask is not None and mask.is_uniform:
@@ -161,6 +165,12 @@ def put(
     name = f"llvm.masked.{'store' if contiguous else 'scatter'}.{suffix(held, count)}.{_pointers(contiguous, count)}"
     w.declare(name, "void", [type, pointer, vector("i1", count)])
     w.emit(f"call void @{name}({type} {found}, {pointer} align {bytes} {where}, {vector('i1', count)} {masks})")
+
+
+def _runs(steps: Sequence[int]) -> list[tuple[int, int]]:
+    """The first lane and the number of those that are neighbours in memory."""
+    begins = [n for n, step in enumerate(steps) if n == 0 or step != steps[n - 1] + 1]
+    return [(first, end - first) for first, end in zip(begins, [*begins[1:], len(steps)], strict=True)]
 
 
 def _put_apart(w: Writer, first: str, stride: int, value: Lanes, mask: Lanes | None) -> None:

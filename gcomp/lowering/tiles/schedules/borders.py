@@ -23,6 +23,8 @@ from gcomp.lowering.tiles.schedules.kernel import KernelWriter, Step, blocks_of,
 
 LEAST, BLOCK = 16, 128
 """Elements that a program writes: so many at least where they fill a row, and at most."""
+ROWS = 32
+"""Rows beside which a program writes a few elements each, at most."""
 
 
 def pads_of(launch: LaunchOp) -> Mapping[int, hlo.PadOp]:
@@ -67,6 +69,8 @@ def _border(writer: KernelWriter, j: int, op: hlo.PadOp, axis: int, first: Size,
     low = sizes_of(op.edge_padding_low)
     inner = (end - first, *shape[axis + 1 :])
     run, block = product(inner), BLOCK
+    if axis > 0 and isinstance(run, int) and axis == len(shape) - 1 and run < LEAST:
+        return _beside_rows(writer, j, op, first, run)
     if isinstance(run, int):
         even = run & -run
         block = min(block, even if even >= LEAST else power_of_two(run))
@@ -85,6 +89,29 @@ def _border(writer: KernelWriter, j: int, op: hlo.PadOp, axis: int, first: Size,
     writer.store(j, frame, access, b.broadcast(padding, (block,)))
     moved = product([*within[:axis], run, element_bytes(op.result.type)])
     return replace(writer.step((product(outer),)), moved=moved)
+
+
+def _beside_rows(writer: KernelWriter, j: int, op: hlo.PadOp, first: Size, run: int) -> Step:
+    """Writes a few elements of each row of a result, from the first on, where they would fill no vector."""
+    b, frame, shape = writer.b, writer.frame(), shape_of(op.result)
+    *outer, rows, _ = shape_of(op.operand)
+    *before, low, _ = sizes_of(op.edge_padding_low)
+    block = next((n for n in range(ROWS, 1, -1) if isinstance(rows, int) and rows % n == 0), ROWS)
+    counts = [*outer, blocks_of(rows, block)]
+    program = writer.frame()
+    program.coordinate(product(counts), b.program_id(0))
+    places = [program.position(program.access((1,), (place,)).indices[0]) for place in delinearize(d(0), counts)]
+    for extent, place in zip(outer, places, strict=False):
+        frame.coordinate(extent, place)
+    lanes = b.add(b.multiply(places[-1], b.position(block)), b.iota(block, 0, 2))
+    row = frame.coordinate(rows, lanes, partial=not is_covered(frame, rows, block))
+    column = frame.coordinate(run, b.iota(run, 1, 2))
+    indices: list[Size] = [(0 if outer[k] == 1 else d(k)) + n for k, n in enumerate(before)]
+    access = frame.access(shape, [*indices, (0 if rows == 1 else d(row)) + low, d(column) + first])
+    padding = writer.elements(frame)(op.padding_value, frame.access((), ()))
+    writer.store(j, frame, access, b.broadcast(padding, (block, run)))
+    moved = product([*outer, rows, run, element_bytes(op.result.type)])
+    return replace(writer.step((product(counts),)), moved=moved)
 
 
 __all__ = ["borders", "pads_of", "place_within", "surrounded"]

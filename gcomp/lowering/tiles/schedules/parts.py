@@ -23,7 +23,7 @@ from gcomp.ir.types import dtype_text, shape_of
 from gcomp.lowering.tiles.elements import Elements
 from gcomp.lowering.tiles.elements.indexing import updated_place
 from gcomp.lowering.tiles.frames import Frame
-from gcomp.lowering.tiles.schedules.borders import pads_of
+from gcomp.lowering.tiles.schedules.borders import LEAST, pads_of
 
 MOST_PIECES = 8
 """Kernels that a result is cut into, at most."""
@@ -95,12 +95,18 @@ def slice_of(update: hlo.DynamicUpdateSliceOp) -> Slice:
 
 
 def insides(launch: LaunchOp) -> Parts | None:
-    """Results without what pads them, where others write that: whole rows are around what is computed."""
+    """Results without what pads them, where others write that: whole rows are around what is computed, or its rows are
+    whole vectors at least."""
     pads = pads_of(launch)
-    if not pads or any(shape_of(op.result)[-1] != shape_of(op.operand)[-1] for op in pads.values()):
+    if not pads or not all(_has_rows(shape_of(op.operand), shape_of(op.result)) for op in pads.values()):
         return None
     results = enumerate(launch.returned.operands)
     return {j: _inside(pads[j]) if j in pads else whole(value) for j, value in results}
+
+
+def _has_rows(inner: Sequence[Size], padded: Sequence[Size]) -> bool:
+    """Whether what is computed of a padded value are rows that are worth to be written apart."""
+    return inner[-1] == padded[-1] or (isinstance(inner[-1], int) and inner[-1] >= LEAST)
 
 
 def _inside(pad: hlo.PadOp) -> Part:

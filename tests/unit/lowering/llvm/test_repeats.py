@@ -68,3 +68,23 @@ def test_every_other_element_of_rows(start: int) -> None:
     (found,) = agree(text, [given := floats(16, 64)])
     np.testing.assert_array_equal(found, given[:, start::2])
     assert all("load <" in line for line in loads(text))
+
+
+@pytest.mark.parametrize(("low", "high"), [((1, 1), (1, 1)), ((0, 3), (2, 0)), ((0, 0), (0, 5))])
+@pytest.mark.parametrize("size", [(8, 32), (9, 24), (5, 23), (4, 7)])
+def test_rows_with_padding_beside_them(size: tuple[int, int], low: tuple[int, int], high: tuple[int, int]) -> None:
+    """Rows of whole vectors are written without asking where they end, and what is beside them by others."""
+    out = [n + a + b for n, a, b in zip(size, low, high, strict=True)]
+    x, y = f"tensor<6x{size[0]}x{size[1]}xf32>", f"tensor<6x{out[0]}x{out[1]}xf32>"
+    text = f"""func.func @main(%x: {x}) -> {y} {{
+      %z = stablehlo.constant dense<-1.5> : tensor<f32>
+      %0 = stablehlo.pad %x, %z, low = [0, {low[0]}, {low[1]}], high = [0, {high[0]}, {high[1]}],
+        interior = [0, 0, 0] : ({x}, tensor<f32>) -> {y}
+      func.return %0 : {y}
+    }}"""
+    given = floats(6, *size)
+    (found,) = agree(text, [given])
+    pads = [(0, 0), *zip(low, high, strict=True)]
+    np.testing.assert_array_equal(found, np.pad(given, pads, constant_values=np.float32(-1.5)))
+    if size[1] % 8 == 0:
+        assert all("load <" in line for line in loads(text))
