@@ -121,17 +121,28 @@ def _combine_chains(k: Kernel, op: combining.ReduceOp, tiles: Sequence[Tile]) ->
 
     def sums(rows: Sequence[Index]) -> list[Lanes]:
         """Of each row, each vector of its chains, each operand."""
-        starts = elements(rows, 0)
+        beside = _beside(op, tiles, len(rows) * len(places))
+        starts = [lanes for n in range(beside) for lanes in elements(rows, n * chains)]
         carried = [(start.type, whole(w, start)) for start in starts]
+        end = first.columns - first.columns % (beside * chains)
 
         def body(column: str, names: Sequence[str]) -> Sequence[str]:
             one = [vectorial(start.dtype, width, name) for start, name in zip(starts, names, strict=True)]
-            other, count = elements(rows, column), len(tiles)
-            pairs = [(one[n : n + count], other[n : n + count]) for n in range(0, len(one), count)]
-            return [whole(w, lanes) for a, b in pairs for lanes in region(w, op.block, [*a, *b])]
+            other = [lanes for n in range(beside) for lanes in elements(rows, w.add(column, n * chains))]
+            return [whole(w, lanes) for lanes in combined(one, other)]
 
-        names = w.loop(str(chains), str(first.columns), chains, carried, body)
-        return [vectorial(start.dtype, width, name) for start, name in zip(starts, names, strict=True)]
+        def combined(one: Sequence[Lanes], other: Sequence[Lanes]) -> list[Lanes]:
+            count = len(tiles)
+            pairs = [(one[n : n + count], other[n : n + count]) for n in range(0, len(one), count)]
+            return [lanes for a, b in pairs for lanes in region(w, op.block, [*a, *b])]
+
+        names = w.loop(str(beside * chains), str(end), beside * chains, carried, body)
+        found = [vectorial(start.dtype, width, name) for start, name in zip(starts, names, strict=True)]
+        while len(found) > len(starts) // beside:
+            found = combined(found[: len(found) // 2], found[len(found) // 2 :])
+        for column in range(end, first.columns, chains):
+            found = combined(found, elements(rows, column))
+        return found
 
     shape, count = (*first.shape[:-1], chains), len(tiles)
     together = max(n for n in range(1, MOST_TOGETHER + 1) if first.rows % n == 0)
@@ -153,6 +164,22 @@ def _combine_chains(k: Kernel, op: combining.ReduceOp, tiles: Sequence[Tile]) ->
     return targets
 
 
+def _beside(op: combining.ReduceOp, tiles: Sequence[Tile], vectors: int) -> int:
+    """How many times as many chains are combined beside each other, which is as good where the order changes no bit: a
+    maximum takes a dozen cycles, in which others may begin. NaN are of one form wherever they are seen."""
+    (inner, *others), (one, *more) = op.block.ops, tiles
+    if more or len(others) != 1 or not isinstance(inner, tile.ElementwiseOp) or inner.function_name not in ORDERLESS:
+        return 1
+    if set(inner.operands) != set(op.block.args):
+        return 1
+    turns = one.columns // op.chain_count
+    return next((n for n in (8, 4, 2) if vectors * n <= MOST_BESIDE and turns >= 2 * n), 1)
+
+
+ORDERLESS = frozenset({"maximum", "minimum", "and", "or", "xor"})
+"""Functions by which elements may be combined in any order."""
+MOST_BESIDE = 8
+"""Vectors of chains that are combined beside each other for that."""
 MOST_TOGETHER = 4
 """Rows whose chains are combined at a time, at most."""
 

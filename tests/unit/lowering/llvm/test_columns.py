@@ -108,3 +108,30 @@ def test_whether_one_is_true_of_rows_and_of_columns(shape: tuple[int, int], dims
     }}"""
     (found,) = agree(text, [(given := floats(*shape, seed=3))])
     np.testing.assert_array_equal(np.asarray(found, bool), (given > 0.5).any(axis=tuple(dims)))
+
+
+@pytest.mark.parametrize("function", ["maximum", "minimum"])
+@pytest.mark.parametrize("columns", [1000, 272, 48])
+def test_what_has_no_order_is_combined_in_more_chains(columns: int, function: str) -> None:
+    """Rows that are kept for an exponential, with NaN of two payloads and zeros of both signs in some of them."""
+    x, rows = f"tensor<6x{columns}xf32>", "tensor<6xf32>"
+    text = f"""func.func @main(%x: {x}) -> ({x}, {rows}) {{
+      %z = stablehlo.constant dense<0.0> : tensor<f32>
+      %i = stablehlo.constant dense<{"0xFF800000" if function == "maximum" else "0x7F800000"}> : tensor<f32>
+      %0 = stablehlo.reduce(%x init: %i) applies stablehlo.{function} across dimensions = [1]
+        : ({x}, tensor<f32>) -> {rows}
+      %1 = stablehlo.broadcast_in_dim %0, dims = [0] : ({rows}) -> {x}
+      %2 = stablehlo.subtract %x, %1 : {x}
+      %3 = stablehlo.exponential %2 : {x}
+      %4 = stablehlo.reduce(%3 init: %z) applies stablehlo.add across dimensions = [1]
+        : ({x}, tensor<f32>) -> {rows}
+      %5 = stablehlo.broadcast_in_dim %4, dims = [0] : ({rows}) -> {x}
+      %6 = stablehlo.divide %3, %5 : {x}
+      func.return %6, %0 : {x}, {rows}
+    }}"""
+    given = floats(6, columns)
+    given[1] = np.where(np.arange(columns) % 3 == 0, np.float32(-0.0), np.float32(0.0))
+    given[2, columns // 2], given[2, columns - 1] = np.array([0x7FC00001, 0xFFC00002], np.uint32).view(np.float32)
+    given[3, 7] = np.inf
+    found = agree(text, [given])
+    np.testing.assert_array_equal(found[1], getattr(np, function).reduce(given, axis=1))
