@@ -72,12 +72,80 @@ def constrained(x: Array, w: Array) -> Array:
     return placed(h @ w.T, "data", "model") * 2 + placed(x.sum(1, keepdims=True), BOTH)
 
 
+def tensor_parallel(x: Array, w: Array) -> Array:
+    """Two dense layers, the first cut by columns and the second by rows."""
+    h = jax.nn.gelu(placed(x, "data") @ placed(w, None, "model"))
+    return placed(h @ placed(w.T, "model"), "data")
+
+
+def heads(x: Array, w: Array) -> Array:
+    """Attention of two heads, one on each device of an axis, over images of the other."""
+    q, k, v = (placed((x @ turned).reshape(8, 2, 4), "data", "model") for turned in (w, w.T, w * 2))
+    weights = jax.nn.softmax(jnp.einsum("nhd,mhd->hnm", q, k) / 2, axis=-1)
+    return placed(jnp.einsum("hnm,mhd->nhd", placed(weights, "model"), v).reshape(8, 8), "data", "model")
+
+
+def normalized(x: Array, w: Array) -> Array:
+    """Rows that lie on several devices, less their mean, over their deviation."""
+    x = placed(x, None, BOTH)
+    apart = x - x.mean(-1, keepdims=True)
+    return placed(apart * lax.rsqrt((apart * apart).mean(-1, keepdims=True) + 1e-5) * w[0], "data")
+
+
+def looked_up(x: Array, w: Array) -> Array:
+    """Rows of a table that is cut by rows, and how likely each is by its logits."""
+    numbers = jnp.argmax(x, axis=1)
+    rows = placed(placed(w, "model")[numbers], "data")
+    logits = rows @ placed(w, "model").T
+    return -jnp.take_along_axis(jax.nn.log_softmax(logits), numbers[:, None], 1)
+
+
+def mixed(x: Array, w: Array) -> Array:
+    """Two experts, which rows are sent to and back."""
+
+    def each(y: Array, v: Array) -> Array:
+        sent = lax.all_to_all(y, "model", 0, 0, tiled=True)
+        return lax.all_to_all(jax.nn.relu(sent @ v), "model", 0, 0, tiled=True)
+
+    return mapped(each, (P("data"), P("model")), P("data"), check=False)(
+        x.repeat(2, 0), jnp.concatenate([w, -w])
+    )  # fmt: skip
+
+
+def layers(x: Array, w: Array) -> Array:
+    """Layers whose weights lie in parts, each gathered where it is used, scanned over."""
+    stacked = placed(jnp.stack([w, w.T, w + 1]) / 8, None, "data", "model")
+
+    def step(h: Array, v: Array) -> tuple[Array, Array]:
+        return placed(jnp.tanh(h @ placed(v, None, None)) + h, "data"), h.sum()
+
+    return lax.scan(step, placed(x, "data"), stacked)[0]
+
+
+def stepped(x: Array, w: Array) -> Array:
+    """New weights of a step of gradient descent, cut as the old ones, by a batch that is cut."""
+
+    def loss(v: Array) -> Array:
+        return jnp.square(jnp.tanh(placed(x, BOTH) @ v) - 0.5).mean()
+
+    old = placed(w, None, "model")
+    return placed(old - 0.1 * jax.grad(loss)(old), None, "model")
+
+
+def convolved(x: Array, w: Array) -> Array:
+    """A batch of images, of which each device has its own."""
+    images, kernel = placed(x.reshape(8, 1, 2, 4), BOTH), w.reshape(4, 1, 4, 4)[:, :, :2, :2]
+    return placed(lax.conv_general_dilated(images, kernel, (1, 1), "SAME"), "data", "model")
+
+
 @dataclass(frozen=True)
 class Case:
-    """A function of two f32 arrays of 8x8, and whether it has a derivative."""
+    """A function of two f32 arrays of 8x8, whether it has a derivative, and whether XLA takes the sums of what gcomp writes
+    in the same order (it has two libraries for convolutions, and gcomp says which)."""
 
     function: Callable[[Array, Array], Any]
     differentiable: bool = True
+    to_the_bit: bool = True
 
 
 CASES: dict[str, Case] = {
@@ -131,6 +199,14 @@ CASES: dict[str, Case] = {
     "nested": Case(nested, False),  # JAX's own gradient of it does not lower
     "looped": Case(looped),
     "constrained": Case(constrained),
+    "tensor parallel": Case(tensor_parallel),
+    "heads": Case(heads),
+    "normalized": Case(normalized),
+    "looked up": Case(looked_up),
+    "experts": Case(mixed),
+    "layers": Case(layers),
+    "a step": Case(stepped),
+    "convolved": Case(convolved, to_the_bit=False),
     "reduced in integers": Case(
         mapped(lambda x, w: lax.psum((x * 8).astype(jnp.int32), BOTH), (P(BOTH), P()), P()), False
     ),
