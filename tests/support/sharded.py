@@ -140,8 +140,8 @@ def convolved(x: Array, w: Array) -> Array:
 
 @dataclass(frozen=True)
 class Case:
-    """A function of two f32 arrays of 8x8, whether it has a derivative, and whether XLA takes the sums of what gcomp writes
-    in the same order (it has two libraries for convolutions, and gcomp says which)."""
+    """A function of two f32 arrays of 8x8, whether it has a derivative, and whether XLA sums what gcomp writes in the
+    same order (it has two libraries for convolutions, and gcomp says which)."""
 
     function: Callable[[Array, Array], Any]
     differentiable: bool = True
