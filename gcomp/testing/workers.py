@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import math
 import multiprocessing
 import os
@@ -142,6 +143,8 @@ def _start(work: Callable[[T], R], limits: Limits, others: Sequence[Connection])
 def _serve(
     work: Callable[[T], R], connection: Connection, inherited: Sequence[Connection], errors: int, memory: int
 ) -> None:
+    # What the caller had is its own to collect: to look through it here would copy every page of it, too.
+    gc.freeze()
     for other in inherited:  # so that `connection` ends with the caller, whatever ends it
         other.close()
     os.dup2(errors, 1)
