@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import TupleType
 from xdsl.dialects.func import CallOp
 from xdsl.ir import Block, Operation, SSAValue
 
-from gcomp.analysis.overwriting import overwrites
+from gcomp.analysis.overwriting import Overwriting
 from gcomp.analysis.work import element_bytes
 from gcomp.dims import Ranges, Size, product
 from gcomp.errors import UnsupportedError
@@ -200,10 +200,11 @@ class _Walker:
         result = op.results[k]
         lie = [self.result.storage.get(v) for v in op.operands]
         captured = {self.result.storage.get(v) for v in captures(op)}
+        overwriting = Overwriting(op)
         for storage in dict.fromkeys(lie):
             if storage is None or storage in captured or not self.may_take(storage, result, op, block):
                 continue
-            if all(overwrites(op, i, k) for i, s in enumerate(lie) if s is storage):
+            if all(overwriting.may(i, k) for i, s in enumerate(lie) if s is storage):
                 yield storage
         for position in self.returned.get((block, result), ()):
             storage = self.awaited[block][position]

@@ -27,50 +27,82 @@ def overwrites(op: Operation, operand: int, result: int) -> bool:
     place, and no other. What is scattered into, or updated in a slice, is such an operand. `op` is a kernel, or an op
     by itself.
     """
-    argument: SSAValue = op.operands[operand]
-    returned, body = list(op.results), [op]
-    if isinstance(op, LaunchOp):
-        if op.kind_name not in IN_ONE_STEP and op.kind_name != "reduction":
-            return False
-        argument, returned = op.block.args[operand], list(op.returned.operands)
-        body = [inner for inner in op.block.ops if inner is not op.block.last_op]
-    if not is_tensor(argument.type) or not is_tensor(op.results[result].type):
-        return False
-    count = _count(argument)
-    if _count(op.results[result]) != count:
-        return False
-    reached: set[SSAValue] = {argument}
-    for inner in body:
-        if not reached.isdisjoint(captures(inner)):
-            return False
-        read = [i for i, v in enumerate(inner.operands) if v in reached]
-        if read:
-            if not _at_its_own_place(inner, read, count):
-                return False
-            reached.update(inner.results)
-    if isinstance(op, LaunchOp) and op.kind_name == "reduction":
-        # All that needs the operand must be written in one pass: an earlier one would change what a later one reads.
-        passes = _passes(body)
-        return returned[result] in reached and len({passes.get(v, 0) for v in returned if v in reached}) == 1
-    if returned[result] in reached:
-        return True
-    # What is scattered into is copied first: its copy must lie there, and nothing else.
-    if any(role_of(inner) is Role.SCATTER for inner in body):
-        return False
-    # Others that need the operand are written in the same step only where they lie element by element like the result.
-    alike = _alike(body, returned[result], count)
-    return all(v in alike for v in returned if v in reached)
+    return Overwriting(op).may(operand, result)
 
 
-def _alike(body: list[Operation], value: SSAValue, count: Size) -> set[SSAValue]:
-    """The values whose elements lie like those of a value, which ops link element by element to it."""
-    found, links = {value}, list[set[SSAValue]]()
-    for op in body:
-        own = [i for i, v in enumerate(op.operands) if _is_of(v, count) and _at_its_own_place(op, [i], count)]
-        links.append({*(op.operands[i] for i in own), *(r for r in op.results if own and _is_of(r, count))})
-    while more := [link for link in links if not found.isdisjoint(link) and not link <= found]:
-        found.update(*more)
-    return found
+class Overwriting:
+    """`overwrites` of one op for several pairs: its body, which must stay as it is, is looked through once."""
+
+    def __init__(self, op: Operation) -> None:
+        self._results, self._kind = list(op.results), ""
+        self._arguments, self._returned = list[SSAValue](op.operands), list[SSAValue](op.results)
+        self._body = [op]
+        if isinstance(op, LaunchOp):
+            self._kind = op.kind_name
+            self._arguments, self._returned = list[SSAValue](op.block.args), list[SSAValue](op.returned.operands)
+            self._body = [inner for inner in op.block.ops if inner is not op.block.last_op]
+        self._own: dict[Size, list[frozenset[int]]] = {}
+        self._reached: dict[int, set[SSAValue] | None] = {}
+        self._like: dict[tuple[SSAValue, Size], set[SSAValue]] = {}
+
+    def may(self, operand: int, result: int) -> bool:
+        """Whether a result may be written over an operand."""
+        argument, returned = self._arguments[operand], self._returned
+        if self._kind and self._kind not in IN_ONE_STEP and self._kind != "reduction":
+            return False
+        if not is_tensor(argument.type) or not is_tensor(self._results[result].type):
+            return False
+        count = _count(argument)
+        if _count(self._results[result]) != count:
+            return False
+        if operand not in self._reached:
+            self._reached[operand] = self._reach(argument, count)
+        reached = self._reached[operand]
+        if reached is None:
+            return False
+        if self._kind == "reduction":
+            # All that needs the operand must be written in one pass: an earlier one would change what a later reads.
+            passes = _passes(self._body)
+            return returned[result] in reached and len({passes.get(v, 0) for v in returned if v in reached}) == 1
+        if returned[result] in reached:
+            return True
+        # What is scattered into is copied first: its copy must lie there, and nothing else.
+        if any(role_of(inner) is Role.SCATTER for inner in self._body):
+            return False
+        # Others that need the operand are written in the same step only where they lie element by element like it.
+        alike = self._alike(returned[result], count)
+        return all(v in alike for v in returned if v in reached)
+
+    def _own_places(self, count: Size) -> list[frozenset[int]]:
+        if count not in self._own:
+            self._own[count] = [_at_their_own_place(op, count) for op in self._body]
+        return self._own[count]
+
+    def _reach(self, argument: SSAValue, count: Size) -> set[SSAValue] | None:
+        """What is computed from an operand; None where an element of it needs another place of the operand."""
+        reached = {argument}
+        for op, own in zip(self._body, self._own_places(count), strict=True):
+            if not reached.isdisjoint(captures(op)):
+                return None
+            read = [i for i, v in enumerate(op.operands) if v in reached]
+            if read:
+                if not own.issuperset(read):
+                    return None
+                reached.update(op.results)
+        return reached
+
+    def _alike(self, value: SSAValue, count: Size) -> set[SSAValue]:
+        """The values whose elements lie like those of a value, which ops link element by element to it."""
+        if (found := self._like.get((value, count))) is not None:
+            return found
+        found, links = {value}, list[set[SSAValue]]()
+        for op, own in zip(self._body, self._own_places(count), strict=True):
+            same = [op.operands[i] for i in own if _is_of(op.operands[i], count)]
+            links.append({*same, *(r for r in op.results if same and _is_of(r, count))})
+        while more := [link for link in links if not found.isdisjoint(link) and not link <= found]:
+            found.update(*more)
+        self._like[value, count] = found
+        return found
 
 
 def _is_of(value: SSAValue, count: Size) -> bool:
@@ -90,15 +122,18 @@ def _count(value: SSAValue) -> Size:
     return product(shape_of(value))
 
 
-def _at_its_own_place(op: Operation, read: list[int], count: Size) -> bool:
-    """Whether each element of an op's results needs some operands at its own place, and at no other."""
+def _at_their_own_place(op: Operation, count: Size) -> frozenset[int]:
+    """The operands that each element of an op's results needs at its own place, and at no other."""
+    every = range(len(op.operands))
     match role_of(op):
         case Role.VIEW:
-            return True
+            return frozenset(every)
         case Role.SCATTER:
-            return read == [0] and len(op.results) == 1
-        case Role.ELEMENTWISE:
-            maps = [row[i] for row in operand_maps(op) for i in read]
-            return _count(op.results[0]) == count and all(m is not None and is_pointwise(m) for m in maps)
+            return frozenset({0} if len(op.results) == 1 else ())
+        case Role.ELEMENTWISE if _count(op.results[0]) == count:
+            columns = zip(*operand_maps(op), strict=True)
+            return frozenset(
+                [i for i, maps in enumerate(columns) if all(m is not None and is_pointwise(m) for m in maps)]
+            )
         case _:
-            return False
+            return frozenset()

@@ -46,9 +46,22 @@ class Cell:
             if all(n in number for n in readers):
                 self.readers[value] = sum(1 << number[n] for n in readers)
         self.live = live_after(graph, before)
+        self._others = [0] * len(self.nodes)
+        """The nodes that read what a node reads."""
+        for at, inputs in enumerate(self.inputs):
+            for value in inputs:
+                self._others[at] |= self.readers.get(value, 0)
+        self._runs: dict[tuple[int, int], tuple[int, int]] = {}
 
     def run(self, done: int, at: int) -> tuple[int, int]:
         """(bytes while a node runs beyond what lives, growth of what lives), after a set of nodes has run."""
+        key = at, done & self._others[at]
+        found = self._runs.get(key)
+        if found is None:
+            found = self._runs[key] = self._run(*key)
+        return found
+
+    def _run(self, at: int, done: int) -> tuple[int, int]:
         after = done | 1 << at
         dying = [v for v in self.inputs[at] if v in self.readers and not self.readers[v] & ~after]
         reused: set[int] = set()

@@ -10,7 +10,7 @@ from typing import cast
 from xdsl.ir import Block, Operation, SSAValue
 
 from gcomp.analysis.liveness import block_peak, bytes_of
-from gcomp.analysis.overwriting import overwrites
+from gcomp.analysis.overwriting import Overwriting
 from gcomp.dims import Ranges
 from gcomp.ir.buffer import has_place, is_view
 from gcomp.ir.effects import is_side_effect_free
@@ -86,11 +86,12 @@ class Flow:
 
     def _reuses(self, op: Operation, sizes: dict[int, int]) -> tuple[tuple[int, int], ...]:
         pairs: list[tuple[int, int]] = []
+        overwriting = Overwriting(op)
         for i, operand in enumerate(op.operands):
             number = self.values.get(operand)
             if number is not None:
                 same = ((k, self.values[r]) for k, r in enumerate(op.results) if sizes[self.values[r]] == sizes[number])
-                pairs += [(made, number) for k, made in same if overwrites(op, i, k)]
+                pairs += [(made, number) for k, made in same if overwriting.may(i, k)]
         return tuple(pairs)
 
     def lowers(self, sequence: Sequence[int]) -> bool:

@@ -19,7 +19,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 
 from gcomp.analysis.indexing import operand_maps
-from gcomp.analysis.overwriting import overwrites
+from gcomp.analysis.overwriting import Overwriting
 from gcomp.dims import Ranges, product, symbol, symbols_of
 from gcomp.dims import evaluate as value_of
 from gcomp.errors import VerificationError
@@ -113,7 +113,8 @@ class TileChecker(Interpreter):
 
 def in_place(op: LaunchOp) -> list[tuple[int, int]]:
     """The operands and results of a launch that a memory plan may put in one place."""
-    return [(i, j) for i in range(len(op.operands)) for j in range(len(op.results)) if overwrites(op, i, j)]
+    over = Overwriting(op)
+    return [(i, j) for i in range(len(op.operands)) for j in range(len(op.results)) if over.may(i, j)]
 
 
 def verify_schedule(scheduled: Scheduled) -> Scheduled:

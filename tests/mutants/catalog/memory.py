@@ -20,8 +20,8 @@ plan(
 )  # fmt: skip
 plan(
     "plan-update-over-its-source", classes=(26, 33), about="a tensor is updated in place by what is read from it",
-    edits=[(f"{OVER}:_at_its_own_place", "read == [0] and", "0 in read and"),
-           (f"{OVER}:_at_its_own_place", "case Role.VIEW:", "case Role.VIEW | Role.MOVEMENT:")],
+    edits=[(f"{OVER}:_at_their_own_place", "frozenset({0} if", "frozenset(every if"),
+           (f"{OVER}:_at_their_own_place", "case Role.VIEW:", "case Role.VIEW | Role.MOVEMENT:")],
 )  # fmt: skip
 edits.right(
     "plan-loops-start-elsewhere", "plan-memory", about="what a loop carries never lies where it was before",

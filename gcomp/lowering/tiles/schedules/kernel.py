@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import ArrayAttr, StringAttr, i32, i64
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 
 from gcomp.analysis.indexing.maps import IndexingMap
-from gcomp.analysis.overwriting import overwrites
+from gcomp.analysis.overwriting import Overwriting
 from gcomp.dims import Ranges, Size, ceildiv, product, symbol
 from gcomp.dtypes import is_complex
 from gcomp.errors import UnsupportedError
@@ -106,6 +106,7 @@ class KernelWriter:
             for j, result in enumerate(launch.results)
         ]
         self._sizes: dict[str, SSAValue] = {}
+        self._overwriting = Overwriting(launch)
         self._overwritten: dict[SSAValue, Sequence[SSAValue]] = {}
 
     def _is_large(self) -> bool:
@@ -223,7 +224,7 @@ class KernelWriter:
         if buffer not in self._overwritten:
             j = self.outputs.index(buffer) if buffer in self.outputs else None
             inputs = enumerate(self.inputs.values())
-            found = [] if j is None else [value for i, value in inputs if overwrites(self.launch, i, j)]
+            found = [] if j is None else [value for i, value in inputs if self._overwriting.may(i, j)]
             self._overwritten[buffer] = found
         return self._overwritten[buffer]
 

@@ -19,7 +19,7 @@ from xdsl.ir import SSAValue
 from gcomp.analysis.fusion.groups import WINDOW
 from gcomp.analysis.indexing import reads, strides
 from gcomp.analysis.indexing.maps import d
-from gcomp.analysis.overwriting import overwrites
+from gcomp.analysis.overwriting import Overwriting
 from gcomp.dims import Dim, Ranges, Size, floordiv, mod, product
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.kernel import LaunchOp
@@ -81,7 +81,8 @@ def _of_several_shapes(
     known, lane by lane, which takes longer than to compute twice what they share. Not where a result may lie over an
     operand: the next kernel would read what the first has written."""
     symbolic = any(not isinstance(n, int) for part in parts.values() for n in part.shape)
-    lies_over = any(overwrites(launch, i, j) for i in range(len(launch.operands)) for j in range(len(launch.results)))
+    over = Overwriting(launch)
+    lies_over = any(over.may(i, j) for i in range(len(launch.operands)) for j in range(len(launch.results)))
     if settings.get("along", 0) and symbolic and not lies_over:
         try:
             return flat(launch, name, ranges, settings, DIVISIONS, parts)

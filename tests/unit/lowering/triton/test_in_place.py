@@ -58,11 +58,11 @@ def test_right_schedules_stay_right_in_place(text: str, kind: str) -> None:
 
 
 def test_a_result_over_places_that_others_read_is_missed(monkeypatch: pytest.MonkeyPatch) -> None:
-    def anything(*_: object) -> bool:
-        return True
+    def anything(*_: object) -> frozenset[int]:
+        return frozenset(range(9))
 
     program = Program.parse(SHIFTED)
-    monkeypatch.setattr(overwriting, "_at_its_own_place", anything)
+    monkeypatch.setattr(overwriting, "_at_their_own_place", anything)
     assert in_place(kernel_of(as_kernel(program, "loop")))
     found = check_kernel(program, "loop", inputs_of(program), SMALL)
     assert found
