@@ -13,6 +13,7 @@ from gcomp.dims import Size
 from gcomp.frontends.fx import guards
 from gcomp.frontends.fx.context import NodeContext
 from gcomp.frontends.fx.data_dependent import never_empty
+from gcomp.frontends.fx.layouts import order_of
 from gcomp.frontends.fx.registry import Results, imports
 from gcomp.frontends.fx.values import size_of
 from gcomp.ir import stablehlo as hlo
@@ -230,7 +231,7 @@ def copy(ctx: NodeContext) -> Results:
 
 @imports("as_strided")
 def as_strided(ctx: NodeContext) -> Results:
-    """Another view of a contiguous tensor's storage: by strides that overlap, repeat or leave out elements."""
+    """Another view of a dense tensor's storage: by strides that overlap, repeat or leave out elements."""
     b, fake = ctx.b, ctx.fake("self")
     sizes, strides = ctx.arg("size"), ctx.arg("stride")
     start = ctx.arg("storage_offset", 0)
@@ -239,10 +240,12 @@ def as_strided(ctx: NodeContext) -> Results:
         return b.reshape(ctx["self"], sizes)
     if not all(isinstance(n, int) for n in (*sizes, *strides, start, *ctx.shape())):
         ctx.unsupported("its sizes are symbolic", "give the dimensions fixed sizes")
-    if not fake.is_contiguous() or fake.storage_offset() != 0:
+    order = order_of(fake)
+    places, count = _places(sizes, strides, start), dims.product(ctx.shape())
+    beyond = isinstance(count, int) and places.max(initial=-1) >= count
+    if (order is None and not fake.is_contiguous()) or fake.storage_offset() != 0 or beyond:
         ctx.unsupported("it views a tensor that is a view itself", "call contiguous() first")
-    places = _places(sizes, strides, start)
-    flat = b.reshape(ctx["self"], (dims.product(ctx.shape()),))
+    flat = b.reshape(ctx["self"] if order is None else b.transpose(ctx["self"], order), (count,))
     first = int(places[0]) if places.size else 0
     if np.array_equal(places, np.arange(first, first + places.size)):
         return b.reshape(b.slice_axis(flat, 0, first, first + places.size), tuple(sizes))

@@ -264,3 +264,14 @@ def test_of_what_a_mask_selects() -> None:
         torch.testing.assert_close(*(torch.autograd.grad(f(x * sign).square().sum(), [x]) for f in (run, selected)))
     negative = (-x.abs()).detach().requires_grad_()
     torch.testing.assert_close(torch.autograd.grad(run(negative).sum(), [negative])[0], torch.zeros(5))
+
+
+def test_of_determinants() -> None:
+    # Their factors lie column by column in memory, and the gradient takes their diagonal by strides.
+    same_as_eager(lambda x: [torch.linalg.det(x), torch.linalg.slogdet(x)[1]], leaf(2, 3, 3))
+
+
+def test_strides_that_reach_beyond_a_view_are_refused() -> None:
+    run = torch.compile(lambda x: (x + 1)[:2].as_strided((2, 3), (4, 1)), backend="gcomp")
+    with pytest.raises(torch._dynamo.exc.BackendCompilerFailed, match="a view itself"):
+        run(torch.zeros(3, 3))
