@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
 from gcomp.errors import GcompError, InternalError, UnsupportedError
-from tests.conformance.torch_opinfo.comparison import are_other_places, difference, is_as_exact, tolerances
-from tests.conformance.torch_opinfo.harness import SAMPLES, Case, database, samples
+from tests.conformance.torch_opinfo.comparison import RTOL, are_other_places, difference, is_as_exact, tolerances
+from tests.conformance.torch_opinfo.harness import SAMPLES, Case, operator_of, samples
 
 CLASSES = ("passed", "unsupported", "wrong", "error", "crash", "timeout", "not captured", "random", "torch cannot")
 """`passed`: eager torch's results. `unsupported`: gcomp refuses, and says why. `wrong`: other results. `error`: any
@@ -21,6 +22,8 @@ ORDER = ("torch cannot", "random", "not captured", "passed", "unsupported", "err
 """A case ends as the sample that ends worst, later ones being worse."""
 PLACES = frozenset(("kthvalue", "median", "mode", "nanmedian", "sort", "topk"))
 """Operators that give places of values, and of equal values leave open which."""
+MAGNIFIED = 8.0
+"""Gradients may be so many times as far from eager torch's as results."""
 UNINITIALIZED = frozenset(
     ("empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided")
 )  # fmt: skip
@@ -43,52 +46,81 @@ def run_case(case: Case, backend: str = "gcomp", count: int = SAMPLES) -> Outcom
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for index, sample in enumerate(samples(case, count)):
-            found = run_sample(database()[case.operator], sample, getattr(torch, case.dtype), backend)
+            found = run_sample(operator_of(case), sample, getattr(torch, case.dtype), backend, case.gradients)
             if ORDER.index(found.kind) > ORDER.index(worst.kind) or not index:
                 worst = Outcome(found.kind, f"sample {index}: {found.detail}" if found.detail else "")
     return worst
 
 
-def run_sample(op: Any, sample: Any, dtype: Any, backend: str) -> Outcome:
-    """Run one sample both ways and compare."""
+def run_sample(op: Any, sample: Any, dtype: Any, backend: str, with_gradients: bool = False) -> Outcome:
+    """Run one sample both ways and compare: its results, or results and gradients."""
     import torch
+
+    # Of results that are not unique (singular vectors), torch's own tests compare what does not depend on the choice.
+    unique = sample.output_process_fn_grad
 
     def call(arguments: Any) -> Any:
         input, args, keywords = arguments
         return op.op(input, *args, **keywords)
 
-    def eager(dtype: Any = None) -> Any:
-        return call(_copied(sample, dtype))
+    def run(function: Callable[..., Any], seed: int, dtype: Any = None) -> Any:
+        arguments = _copied(sample, dtype)
+        torch.manual_seed(seed)
+        results = function(arguments)
+        return results_and_gradients(unique(results), arguments) if with_gradients else results
 
     try:
-        torch.manual_seed(0)
-        wanted = eager()
-        torch.manual_seed(1)
-        again = eager()
+        wanted, again = (run(call, seed) for seed in (0, 1))
     except Exception as error:
         return Outcome("torch cannot", _first(error))
     if op.name in UNINITIALIZED or difference(_leaves(again), _leaves(wanted), (0.0, 0.0)):
         return Outcome("random")
     try:
-        result = compiled(call, backend)(_copied(sample))
+        result = run(compiled(call, backend), 0)
     except Exception as error:
-        return _failure(error, call, _copied(sample))
-    allowed = tolerances(op, dtype)
+        return _failure(error, lambda: run(compiled(call, "aot_eager" if with_gradients else "eager"), 0))
+    rtol, atol = tolerances(op, dtype)
+    # A gradient is computed from results, whose rounding it magnifies.
+    allowed = (MAGNIFIED * rtol, MAGNIFIED * atol) if with_gradients else (rtol, atol)
     problem = difference(_leaves(result), _leaves(wanted), allowed)
     if not problem:
         return Outcome("passed")
-    # Results that are not unique: torch's own tests compare what does not depend on the choice.
-    unique = sample.output_process_fn_grad
     try:
-        if not difference(_leaves(unique(result)), _leaves(unique(wanted)), allowed):
+        if not with_gradients and not difference(_leaves(unique(result)), _leaves(unique(wanted)), allowed):
             return Outcome("passed")
         if op.name in PLACES and are_other_places(_leaves(result), _leaves(wanted), sample.input):
             return Outcome("passed")
-        if is_as_exact(_leaves(result), _leaves(wanted), _leaves(eager(torch.float64))):
+        # The gradient of a weighted sum has terms that nearly cancel.
+        rounding = RTOL if with_gradients else 0.0
+        if is_as_exact(_leaves(result), _leaves(wanted), _leaves(run(call, 0, torch.float64)), rounding):
             return Outcome("passed")
     except Exception as error:
         problem += f" ({_first(error)})"
     return Outcome("wrong", problem)
+
+
+def results_and_gradients(results: Any, arguments: Any) -> tuple[Any, Any, Any]:
+    """Results; the gradients of a weighted sum of them by tensors and parameters among the arguments; buffers."""
+    import torch
+
+    outputs = [x for x in _leaves(results) if isinstance(x, torch.Tensor) and x.requires_grad]
+    inputs = [x for leaf in _leaves(arguments) for x in _differentiable(leaf)]
+    total = torch.zeros((), dtype=torch.float64)
+    for output in outputs:
+        real = torch.view_as_real(output.resolve_conj()) if output.is_complex() else output
+        weights = torch.linspace(-1, 2, real.numel(), dtype=real.dtype).reshape(real.shape)
+        total = total + (real * weights).sum()
+    gradients = torch.autograd.grad(total, inputs, allow_unused=True) if total.requires_grad else ()
+    buffers = [[*x.buffers()] for x in _leaves(arguments) if isinstance(x, torch.nn.Module)]
+    return results, gradients, buffers
+
+
+def _differentiable(leaf: Any) -> list[Any]:
+    import torch
+
+    if isinstance(leaf, torch.nn.Module):
+        return [p for p in leaf.parameters() if p.requires_grad]
+    return [leaf] if isinstance(leaf, torch.Tensor) and leaf.requires_grad else []
 
 
 def compiled(function: Callable[..., Any], backend: str) -> Callable[..., Any]:
@@ -96,19 +128,20 @@ def compiled(function: Callable[..., Any], backend: str) -> Callable[..., Any]:
     import torch
 
     torch._dynamo.reset()
+    torch._dynamo.config.allow_rnn = True  # pyright: ignore[reportPrivateImportUsage]
     name, _, target = backend.partition(" ")
     options = {"target": target} if target else None
     return torch.compile(function, backend=name, fullgraph=True, dynamic=False, options=options)
 
 
-def _failure(error: BaseException, call: Callable[..., Any], arguments: Any) -> Outcome:
+def _failure(error: BaseException, captured: Callable[[], Any]) -> Outcome:
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, UnsupportedError):
             return Outcome("unsupported", _first(cause))
         cause = getattr(cause, "inner_exception", None) or cause.__cause__
     try:
-        compiled(call, "eager")(arguments)
+        captured()
     except Exception as other:
         return Outcome("not captured", _first(other))
     return Outcome("error", f"{type(error).__name__}: {_first(error)}")
@@ -121,8 +154,11 @@ def _copied(sample: Any, dtype: Any = None) -> Any:
 
     def copy(value: Any) -> Any:
         if isinstance(value, torch.Tensor):
-            value = value.detach().clone(memory_format=torch.preserve_format)
-            return value.to(dtype) if dtype is not None and value.is_floating_point() else value
+            other = value.detach().clone(memory_format=torch.preserve_format)
+            other = other.to(dtype) if dtype is not None and other.is_floating_point() else other
+            return other.requires_grad_(value.requires_grad)
+        if isinstance(value, torch.nn.Module):
+            return deepcopy(value).to(dtype)
         return dtype if dtype is not None and value is torch.float32 else value
 
     return pytree.tree_map(copy, (sample.input, sample.args, sample.kwargs))

@@ -19,8 +19,7 @@ def load() -> dict[Case, Outcome]:
     for line in KEPT.read_text("utf-8").splitlines():
         if line and not line.startswith("#"):
             name, kind, *detail = line.split("\t")
-            operator, _, dtype = name.rstrip("]").partition("[")
-            found[Case(operator, dtype)] = Outcome(kind, *detail)
+            found[Case.of(name)] = Outcome(kind, *detail)
     return found
 
 

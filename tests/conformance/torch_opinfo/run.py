@@ -2,6 +2,7 @@
 
     python -m tests.conformance.torch_opinfo.run              all of them; --write renews docs/generated/torch_opinfo.md
     python -m tests.conformance.torch_opinfo.run fft linalg   those whose names start with one of some texts
+    python -m tests.conformance.torch_opinfo.run --gradients  gradients too, and modules of torch.nn in training
     python -m tests.conformance.torch_opinfo.run --peer       TorchInductor instead: renews inductor.txt, which is kept
 
 Each operator and element type runs in a worker process, under limits of time and memory.
@@ -36,7 +37,8 @@ def main() -> int:
     console = Console(stderr=True)
     limits = Limits(options.seconds, int(options.memory * GIB))
     named = tuple(options.patterns or [""])
-    chosen = [case for case in all_cases(limits) if case.operator.startswith(named) and case.dtype in options.dtypes]
+    known = all_cases(limits, options.gradients)
+    chosen = [case for case in known if case.operator.startswith(named) and case.dtype in options.dtypes]
     if options.peer:
         return _peer(chosen, limits, console)
     results: dict[Case, Outcome] = {}
@@ -73,6 +75,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--dtypes", nargs="*", default=DTYPES, choices=DTYPES)
     parser.add_argument("--target", default=target_page.OWN_PAGES, help="what gcomp compiles for")
     parser.add_argument("--every", type=int, default=1, help="only each n-th")
+    parser.add_argument("--gradients", action="store_true", help="gradients too; modules of torch.nn as well")
     parser.add_argument("--peer", action="store_true", help="run what inductor.txt lacks through TorchInductor")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--seconds", type=float, default=180.0, help="time limit of each")
@@ -80,6 +83,8 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--write", action="store_true", help="renew the generated page")
     parser.add_argument("--verbose", action="store_true", help="list all that do not pass")
     options = parser.parse_args()
+    if options.gradients and (options.write or options.peer):
+        parser.error("there is no page of gradients, and none of them through TorchInductor")
     some = options.patterns or options.peer or tuple(options.dtypes) != DTYPES or options.every > 1
     if options.write and some:
         parser.error("--write needs all of them")
@@ -88,9 +93,10 @@ def _options() -> argparse.Namespace:
     return options
 
 
-def all_cases(limits: Limits) -> list[Case]:
+def all_cases(limits: Limits, gradients: bool = False) -> list[Case]:
     """All cases. A worker finds them out: what has loaded torch should not be forked."""
-    for _, result in run_tasks(lambda _: harness.cases(), ["cases"], 1, limits):
+    find = harness.gradient_cases if gradients else harness.cases
+    for _, result in run_tasks(lambda _: find(), ["cases"], 1, limits):
         if isinstance(result, list):
             return result
         raise RuntimeError(f"torch's database of operators does not load: {result}")
