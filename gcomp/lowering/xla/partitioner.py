@@ -18,7 +18,7 @@ from gcomp.ir import stablehlo as hlo
 from gcomp.ir.attributes import sizes_of
 from gcomp.ir.builder import Builder
 from gcomp.ir.program import Program
-from gcomp.ir.types import below, dtype_text, rank_of, shape_of, with_shape
+from gcomp.ir.types import below, dtype_text, element_of, rank_of, shape_of, with_shape
 from gcomp.sharding import DimensionSharding, Sharding
 
 Array = np.ndarray[Any, Any]
@@ -31,16 +31,7 @@ Held = dict[int, Iterable[int]]
 def suit_partitioner(program: Program) -> None:
     """Write a program for several devices as XLA's partitioner gets it right."""
     hold_whole(program)
-    for step in (
-        clamp_starts,
-        step_by_one,
-        widen_indices,
-        pin_transforms,
-        pin_scattered,
-        pin_sliced,
-        pin_complex,
-        fold_alone,
-    ):
+    for step in _STEPS:
         step(program)
 
 
@@ -88,6 +79,16 @@ def widen_indices(program: Program) -> None:
         if bit_width(text) < _INDEX_BITS:
             b = Builder(program, InsertPoint.before(op))
             op.operands[at] = b.convert(op.operands[at], "ui32" if text.startswith("ui") else "i32")
+
+
+def convolve_alike(program: Program) -> None:
+    """Let convolutions take elements of the type that they give, if that is wider: XLA's partitioner pads an image that
+    is cut with zeros of it, and then refuses what it wrote ("mixed precision is disallowed")."""
+    for op in [op for op in program.ops() if isinstance(op, hlo.ConvolutionOp)]:
+        b, wanted = Builder(program, InsertPoint.before(op)), op.results[0]
+        for k, value in enumerate(op.operands):
+            if bit_width(dtype_text(value.type)) < bit_width(dtype_text(wanted.type)):
+                op.operands[k] = b.convert(value, element_of(wanted))
 
 
 def pin_transforms(program: Program) -> None:
@@ -169,6 +170,12 @@ def _sent(op: hlo.AllReduceOp | hlo.ReduceScatterOp, row: SSAValue, count: int, 
     elif "use_global_device_ids" in op.properties:
         dims["use_global_device_ids"] = op.properties["use_global_device_ids"]
     return kind.create(operands=[row], result_types=[with_shape(row, shape)], properties={**groups, **dims})
+
+
+_STEPS = (
+    clamp_starts, step_by_one, widen_indices, convolve_alike, pin_transforms, pin_scattered, pin_sliced, pin_complex,
+    fold_alone,
+)  # fmt: skip
 
 
 # ---- dimensions that lie whole --------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -118,6 +119,7 @@ class WorkerOracle:
             stderr=self._log,
             env={**os.environ, "PYTHONPATH": path, "JAX_PLATFORMS": "cpu"},
         )
+        self._end = weakref.finalize(self, self._process.kill)
         return self._process
 
     def _send(self, process: subprocess.Popen[bytes], message: bytes) -> None:
@@ -147,6 +149,7 @@ class WorkerOracle:
         self.restarts += 1
         if process is None or log is None:
             return "the worker is not running"
+        self._end.detach()
         for stream in (process.stdin, process.stdout):
             if stream is not None:
                 _close(stream)
@@ -161,9 +164,6 @@ class WorkerOracle:
         how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
         said = next((line for line in lines if _LAST_WORDS.search(line)), lines[-1] if lines else "")
         return f"the worker ended with {how}" + (f": {said[:300]}" if said else "")
-
-    def __del__(self) -> None:
-        self.close()
 
 
 def _close(stream: IO[bytes]) -> None:

@@ -320,6 +320,16 @@ CUT_WRONGLY = {
         return %0 : tensor<6xf32>""",
         ((2,), (1,), ()),
     ),
+    "a convolution into wider elements": (
+        """(%x: tensor<1x1x2x2xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}, {"b"}, {"a"}]>},
+            %w: tensor<1x1x1x1xf32>) -> tensor<1x1x3x1xf64> {
+        %0 = stablehlo.convolution(%x, %w) dim_numbers = [b, f, 0, 1]x[0, 1, o, i]->[b, 0, 1, f],
+            window = {stride = [1, 1], pad = [[-1, 0], [0, 1]]}
+            {batch_group_count = 1 : i64, feature_group_count = 1 : i64}
+            : (tensor<1x1x2x2xf32>, tensor<1x1x1x1xf32>) -> tensor<1x1x3x1xf64>
+        return %0 : tensor<1x1x3x1xf64>""",
+        ((1, 1, 2, 2), (1, 1, 1, 1)),
+    ),
     "a slice beside all of its operand": (
         """(%x: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a", "b"}]>})
             -> (tensor<8xf32>, tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}]>}) {
@@ -419,7 +429,7 @@ CUT_WRONGLY = {
 
 ALSO_ALONG_B = (
     "a kernel as great as a part", "one window, and a step", "groups of features of which devices have parts",
-    "a slice beside all of its operand",
+    "a slice beside all of its operand", "a convolution into wider elements",
 )  # fmt: skip
 """Of these, XLA's fault shows where there is an axis besides."""
 
