@@ -53,6 +53,12 @@ def _set_kernel(operator: Any, key: Any, kernel: Definition) -> None:
     operator._dispatch_cache.clear()
 
 
+@defines("_efficientzerotensor")
+def _(size: Sequence[int], *, dtype: Any = None, **rest: Any) -> Any:
+    """The gradient of what is constant by parts."""
+    return torch.zeros(size, dtype=dtype)
+
+
 # ---- padding --------------------------------------------------------------------------------------------------------
 
 
