@@ -437,6 +437,8 @@ def _greatest(x: Any, place: Any, spatial: int) -> Any:
 def _fractional_max(spatial: int) -> Definition:
     def run(self: Any, kernel_size: Sequence[int], output_size: Sequence[int], random_samples: Any) -> Any:
         x: Any = self if self.dim() == spatial + 2 else self.unsqueeze(0)
+        # There may be samples for more images than there are.
+        random_samples = random_samples[: x.shape[0]]
         place: Any = torch.arange(math.prod(x.shape[2:])).reshape(x.shape[2:]).expand(x.shape)
         for i in range(spatial):
             # The samples of images are of columns and rows, those of volumes of planes, rows and columns.

@@ -222,6 +222,8 @@ def test_of_windows_at_random_places() -> None:
         return [planes, F.fractional_max_pool3d(volume, (2, 3, 1), output_size=(3, 4, 2), _random_samples=samples[1])]
 
     same_as_eager(pooled, leaf(2, 3, 7, 6), leaf(2, 3, 6, 7, 5))
+    # With samples for more images than there are.
+    same_as_eager(pooled, leaf(1, 3, 7, 6), leaf(3, 6, 7, 5))
 
 
 def test_of_resizing_with_lanczos() -> None:
