@@ -148,11 +148,12 @@ def _(self: Any, index: Any) -> Any:
 @defines("masked_scatter")
 def _(self: Any, mask: Any, source: Any) -> Any:
     mask, self = torch.broadcast_tensors(mask, self)
-    place = (mask.reshape(-1).long().cumsum(0) - 1).clamp(min=0).reshape(self.shape)
+    place = (mask.reshape(-1).long().cumsum(0) - 1).clamp(min=0)
     source = source.reshape(-1)
     if not torch.fx.experimental.symbolic_shapes.statically_known_true(source.shape[0] > 0):
         source = torch.cat([source, source.new_zeros((1,))])
-    return torch.where(mask, source[place], self)
+    # Not source[place]: torch reads an index without dimensions.
+    return torch.where(mask, source.index_select(0, place).reshape(self.shape), self)
 
 
 @defines("masked_scatter_backward")

@@ -268,6 +268,15 @@ def test_of_what_a_mask_selects() -> None:
     torch.testing.assert_close(torch.autograd.grad(run(negative).sum(), [negative])[0], torch.zeros(5))
 
 
+def test_of_what_a_mask_selects_from_one_number() -> None:
+    for mask in (torch.tensor(True), torch.tensor([[True, False, True]])):
+
+        def selected(x: Any, source: Any, mask: Any = mask) -> list[Any]:
+            return [x.masked_select(mask) * 2, x.expand(mask.shape).masked_scatter(mask, source)]
+
+        same_as_eager(selected, leaf(), leaf(3))
+
+
 def test_of_determinants() -> None:
     # Their factors lie column by column in memory, and the gradient takes their diagonal by strides.
     same_as_eager(lambda x: [torch.linalg.det(x), torch.linalg.slogdet(x)[1]], leaf(2, 3, 3))
