@@ -21,7 +21,18 @@ def reduce(op: hlo.ReduceOp, draft: Draft) -> None:
     draft.reducer = "body" if applied is None else applied.name.partition(".")[2]
 
 
-@rules(hlo.ReduceWindowOp, hlo.SelectAndScatterOp)
-def windows(op: hlo.ReduceWindowOp | hlo.SelectAndScatterOp, draft: Draft) -> None:
+@rules(hlo.ReduceWindowOp)
+def windows(op: hlo.ReduceWindowOp, draft: Draft) -> None:
     """A part of the windows reaches into the neighbours' parts."""
+    draft.positions(Kind.PERMUTATION)
+
+
+@rules(hlo.SelectAndScatterOp)
+def selections(op: hlo.SelectAndScatterOp, draft: Draft) -> None:
+    """As of windows; windows of one element read nothing, and are as many as there are elements."""
+    window = op.window()
+    sides = zip(window["window_dimensions"], window["window_strides"], window["padding"], strict=True)
+    for dim, (width, stride, pair) in enumerate(sides):
+        if width == stride == 1 and (*pair,) == (0, 0):
+            draft.tie([(0, dim), (1, dim), draft.result(dim)])
     draft.positions(Kind.PERMUTATION)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any, cast
+from zlib import crc32
 
 import numpy as np
 from xdsl.ir import Operation
@@ -58,6 +59,7 @@ class NoisyInterpreter(VariedInterpreter):
 
     def __init__(self, program: Program, seed: int, *, max_steps: int | None = None, narrow_sums: bool = False) -> None:
         self._random, self._least_bits = np.random.default_rng(seed), _LEAST_BITS[seed % len(_LEAST_BITS)]
+        self._seed = seed
         self._narrow_sums = narrow_sums
         super().__init__(program, max_steps=max_steps)
 
@@ -66,6 +68,8 @@ class NoisyInterpreter(VariedInterpreter):
             name = short_name(op)
             if name in MOVES:
                 return row(op, args, scope)
+            if scope.place is not None:  # devices that compute the same are off by the same
+                self._random = np.random.default_rng([self._seed, *map(_checksum, args)])
             results = row(op, self._tied(*args) if name == "compare" else args, scope)
             ulps = _FUNCTION_ULPS if name in FUNCTIONS else _ULPS
             if name in STATISTICS:
@@ -138,6 +142,10 @@ class NoisyInterpreter(VariedInterpreter):
             size = np.abs(wide) if size is None else np.where(np.isfinite(size), size, np.abs(wide))
             ulp = np.maximum(size * form.epsilon, form.smallest)  # below the normal numbers, of one size
             return np.where(np.isfinite(wide) & (wide != 0), wide + noise * ulp, wide).astype(array.dtype)
+
+
+def _checksum(value: Value) -> int:
+    return crc32(cast(Array, value).tobytes()) if isinstance(value, np.ndarray) else 0
 
 
 def _terms(args: Sequence[Value], results: Sequence[Value]) -> float:

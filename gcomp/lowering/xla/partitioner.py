@@ -272,12 +272,17 @@ def _few(results: Sequence[Size], sizes: Sequence[Size], strides: Sequence[int],
     return [k for k, (count, size, by) in enumerate(moves) if (size, by) != (1, 1) and not below(devices - 1, count)]
 
 
-def _padded(op: hlo.PadOp, _devices: int) -> Held:
-    """Dimensions that are cropped: the process ends, a slice takes more than there is, or parts are others' in a
-    branch."""
-    edges = zip(sizes_of(op.edge_padding_low), sizes_of(op.edge_padding_high), strict=True)
-    cropped = [k for k, pair in enumerate(edges) if any(isinstance(n, int) and n < 0 for n in pair)]
-    return {0: cropped, 2: cropped}
+def _padded(op: hlo.PadOp, devices: int) -> Held:
+    """Dimensions that are cropped, and those of fewer elements than devices that are spread apart: the process ends, a
+    slice takes more than there is, or parts are others' in a branch."""
+    low, high, gaps = map(sizes_of, (op.edge_padding_low, op.edge_padding_high, op.interior_padding))
+    sides = zip(low, high, gaps, shape_of(op.operand), strict=True)
+    held = [
+        k for k, (before, after, gap, size) in enumerate(sides)
+        if any(isinstance(n, int) and n < 0 for n in (before, after))
+        or (gap != 0 and not (isinstance(size, int) and size >= devices))
+    ]  # fmt: skip
+    return {0: held, 2: held}
 
 
 def _grouped(op: hlo.ConvolutionOp, devices: int) -> Held:
@@ -308,13 +313,20 @@ def _components(op: Any, _devices: int) -> Held:
 
 def _folded(op: hlo.ReduceOp, _devices: int) -> Held:
     """What is folded by anything that XLA has no collective for ("Unsupported reduction computation")."""
-    if len(op.results) > 1:
-        # Of several folds together, one that only takes an element is simplified to a fold of its own.
+    if (count := len(op.results)) > 1:
+        # Of several folds together, one that looks at no other's elements becomes a fold of its own.
         (returned,) = [inner for inner in op.body.block.ops if isinstance(inner, hlo.ReturnOp)]
-        taken = any(isinstance(value, BlockArgument) for value in returned.operands)
+        alone = any(_arguments_of(value) <= {k, count + k} for k, value in enumerate(returned.operands))
         dims: Sequence[int] = op.value("dimensions")
-        return dict.fromkeys(range(len(op.results)), dims) if taken else {}
+        return dict.fromkeys(range(count), dims) if alone else {}
     return {} if sdy.folded_op(op.body) in _folds_of(op.operands[0]) else {0: op.value("dimensions")}
+
+
+def _arguments_of(value: SSAValue) -> set[int]:
+    """The numbers of the block's arguments that a value is made of."""
+    if isinstance(value, BlockArgument):
+        return {value.index}
+    return {n for operand in cast(Operation, value.owner).operands for n in _arguments_of(operand)}
 
 
 def _folds_of(value: SSAValue) -> tuple[type[Operation], ...]:

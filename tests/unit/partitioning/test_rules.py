@@ -121,6 +121,27 @@ def test_updates_at_the_first_element_stay_on_one_device() -> None:
     assert check_rule(each, looser, Seeded(0)).wrong != []
 
 
+def test_what_is_scattered_by_windows_of_one_element_is_cut_as_these() -> None:
+    """Nothing of them is read, and there are as many of them as sources."""
+    program = Program.parse("""func.func @main(%x: tensor<4x3xf32>, %s: tensor<4x1xf32>, %z: tensor<f32>)
+        -> tensor<4x3xf32> {
+      %0 = "stablehlo.select_and_scatter"(%x, %s, %z) <{window_dimensions = array<i64: 1, 1>,
+          window_strides = array<i64: 1, 3>, padding = dense<[[0, 0], [1, -1]]> : tensor<2x2xi64>}> ({
+      ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+        %g = stablehlo.compare GE, %a, %b : (tensor<f32>, tensor<f32>) -> tensor<i1>
+        stablehlo.return %g : tensor<i1>
+      }, {
+      ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+        %t = stablehlo.add %a, %b : tensor<f32>
+        stablehlo.return %t : tensor<f32>
+      }) : (tensor<4x3xf32>, tensor<4x1xf32>, tensor<f32>) -> tensor<4x3xf32>
+      func.return %0 : tensor<4x3xf32>
+    }""")  # fmt: skip
+    (op,) = [op for op in program.block.ops if op.name == "stablehlo.select_and_scatter"]
+    rule = rule_of(op)
+    assert rule is not None and str(rule).startswith("([i, j], [i, j], [])->([i, j])")
+
+
 def test_an_argmax_is_combined_by_its_own_body() -> None:
     program = Program.parse("""
     func.func @main(%x: tensor<3x8xf32>, %i: tensor<3x8xi32>, %lo: tensor<f32>, %z: tensor<i32>)

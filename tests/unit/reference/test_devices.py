@@ -15,6 +15,7 @@ from gcomp.ir.program import Program
 from gcomp.passes.manager import PassManager
 from gcomp.passes.registry import parse_pipeline
 from gcomp.reference.interpreter import interpret, interpret_on_devices
+from gcomp.reference.noise import NoisyInterpreter
 from tests.support.devices import on_devices
 from tests.support.sharded import CASES, evaluated, operands
 
@@ -247,3 +248,25 @@ def test_folds_that_are_no_sums_have_no_derivative() -> None:
     program = Program.parse(jaxs("largest")["text"])
     with pytest.raises(UnsupportedError, match="something else than a sum"):
         differentiate_back(program)
+
+
+def test_devices_that_compute_the_same_round_alike() -> None:
+    """Noise of their own would have them disagree about results that lie whole on each."""
+    program = Program.parse("""sdy.mesh @mesh = <["a"=4]>
+    func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+      %0 = sdy.manual_computation(%x) in_shardings=[<@mesh, [{"a"}]>] out_shardings=[<@mesh, [{}]>]
+          manual_axes={"a"} (%p: tensor<1xf32>) {
+        %t = stablehlo.tanh %p : tensor<1xf32>
+        %1 = "stablehlo.all_gather"(%t) <{all_gather_dim = 0 : i64, replica_groups = dense<[[0, 1, 2, 3]]>
+            : tensor<1x4xi64>, channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, use_global_device_ids}>
+            : (tensor<1xf32>) -> tensor<4xf32>
+        %2 = stablehlo.exponential %1 : tensor<4xf32>
+        sdy.return %2 : tensor<4xf32>
+      } : (tensor<4xf32>) -> tensor<4xf32>
+      return %0 : tensor<4xf32>
+    }""")
+    x = np.array([0.5, 1, 2, 3], np.float32)
+    exact = interpret(program, [x])[0]
+    found = [NoisyInterpreter(program, seed).run([x])[0] for seed in range(4)]
+    assert any((one != exact).any() for one in found)
+    assert max(np.abs(one / exact - 1).max() for one in found) < 64 * EPSILON

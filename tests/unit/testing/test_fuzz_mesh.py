@@ -320,6 +320,28 @@ CUT_WRONGLY = {
         return %0 : tensor<6xf32>""",
         ((2,), (1,), ()),
     ),
+    "one element, spread apart": (
+        """(%x: tensor<1xf32>, %z: tensor<f32>) -> tensor<3xf32> {
+        %0 = stablehlo.pad %x, %z, low = [0], high = [2], interior = [2]
+            : (tensor<1xf32>, tensor<f32>) -> tensor<3xf32>
+        %1 = sdy.sharding_constraint %0 <@mesh, [{"a"}]> : tensor<3xf32>
+        return %1 : tensor<3xf32>""",
+        ((1,), ()),
+    ),
+    "folds of which one looks at its own elements": (
+        """(%x: tensor<1x4x2xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}, {"a"}]>}, %z: tensor<f32>)
+            -> tensor<1x4xf32> {
+        %0, %1 = stablehlo.reduce(%x init: %z), (%x init: %z) across dimensions = [2]
+          : (tensor<1x4x2xf32>, tensor<1x4x2xf32>, tensor<f32>, tensor<f32>) -> (tensor<1x4xf32>, tensor<1x4xf32>)
+          reducer(%a: tensor<f32>, %b: tensor<f32>) (%c: tensor<f32>, %d: tensor<f32>) {
+          %f = stablehlo.constant dense<false> : tensor<i1>
+          %s = stablehlo.select %f, %a, %b : tensor<i1>, tensor<f32>
+          %k = stablehlo.constant dense<0.0> : tensor<f32>
+          stablehlo.return %s, %k : tensor<f32>, tensor<f32>
+        }
+        return %0 : tensor<1x4xf32>""",
+        ((1, 4, 2), ()),
+    ),
     "a convolution into wider elements": (
         """(%x: tensor<1x1x2x2xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}, {"b"}, {"a"}]>},
             %w: tensor<1x1x1x1xf32>) -> tensor<1x1x3x1xf64> {
