@@ -10,6 +10,7 @@ from xdsl.ir import SSAValue
 
 from gcomp import dims
 from gcomp.dims import Size
+from gcomp.dtypes import is_complex
 from gcomp.frontends.fx import guards
 from gcomp.frontends.fx.context import NodeContext
 from gcomp.frontends.fx.data_dependent import never_empty
@@ -18,7 +19,7 @@ from gcomp.frontends.fx.registry import Results, imports
 from gcomp.frontends.fx.values import size_of
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.gathering import take
-from gcomp.ir.types import rank_of, shape_of
+from gcomp.ir.types import rank_of, shape_of, tensor
 
 Array = np.ndarray[Any, Any]
 _END = 2**63 - 1
@@ -29,6 +30,26 @@ _END = 2**63 - 1
 def reshape(ctx: NodeContext) -> Results:
     """The elements in row-major order in another shape."""
     return ctx.b.reshape(ctx["self"], ctx.out_shape())
+
+
+@imports("view.dtype", "view_copy.dtype")
+def view_bits(ctx: NodeContext) -> Results:
+    """The same bytes as elements of another type: narrower ones lengthen the last dimension, wider ones shorten it."""
+    b, x, before, after = ctx.b, ctx["self"], ctx.dtype(), ctx.out_dtype()
+    if "i1" in (before, after):
+        # A byte of torch's, of which 0 is False.
+        if {before, after} <= {"i1", "ui8", "i8"}:
+            return b.convert(x, after)
+        ctx.unsupported("it views booleans as numbers of more than a byte, or those as booleans", "convert with .to()")
+    if before != after and (is_complex(before) or is_complex(after)):
+        ctx.unsupported("it views complex numbers as others", "use torch.view_as_real or torch.view_as_complex")
+    old, new = ctx.fake("self").element_size(), ctx.val().element_size()
+    shape: list[Size] = list(ctx.out_shape())
+    if new > old:
+        x = b.reshape(x, (*shape, new // old))
+    elif old > new:
+        shape = [*ctx.shape(), old // new]
+    return b.reshape(b.emit(hlo.BitcastConvertOp, x, types=(tensor(shape, after),)), ctx.out_shape())
 
 
 @imports("permute")

@@ -78,6 +78,14 @@ EXACT: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
         lambda x: (x // 3, x % 3, -x, x.abs(), x << 2, x >> 1, x & 6, x ^ 3, ~x),
         (torch.tensor([-7, -1, 0, 5, 9]),),
     ),
+    "the same bytes": (
+        lambda x, flags: (
+            x.view(torch.int32), x.view(torch.int16) + 1, x.view(torch.float64) * 1, x.view(torch.uint8)[..., 3],
+            x.double().view(torch.int32), x.half().view(torch.bfloat16), flags.view(torch.uint8) + 1,
+            flags.to(torch.uint8).view(torch.bool), x.view(torch.float32) + 1,
+        ),
+        (X, X > 0),
+    ),
     "as_strided": (
         lambda x: (x.as_strided((3, 2), (4, 1), 2), x.as_strided((4,), (3,)), x.as_strided((2, 2), (0, 1))),
         (X,),
