@@ -9,6 +9,7 @@ from xdsl.ir import Operation, SSAValue
 
 from gcomp.dims import Dim, Ranges, Size
 from gcomp.errors import UnsupportedError
+from gcomp.frontends.fx.memory import Memory
 from gcomp.frontends.fx.numbers import Numbers
 from gcomp.frontends.fx.streams import Streams
 from gcomp.frontends.fx.torch_api import prims_common, torch
@@ -27,6 +28,8 @@ class Importer(Protocol):
     """Whether ops are marked whose indices torch does not let be out of range."""
     numbers: Numbers
     streams: Streams
+    memory: Memory | None
+    """What it reads of the memory of inputs; None where the program is given no more than their elements."""
 
     def read(self, value: Any) -> Any:
         """The value of an argument: nodes, also those in lists and dicts, are replaced by their imported values."""

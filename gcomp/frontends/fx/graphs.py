@@ -15,6 +15,7 @@ from gcomp.frontends.fx.exported import verify_import
 from gcomp.frontends.fx.guards import Guards, environment_of, under
 from gcomp.frontends.fx.importer import Importer, attributes_of, check_supported, placed_at
 from gcomp.frontends.fx.layouts import Turned, View
+from gcomp.frontends.fx.memory import Memory, Stretch
 from gcomp.frontends.fx.numbers import Given, symbols_of_program
 from gcomp.frontends.fx.torch_api import pytree, torch
 from gcomp.frontends.fx.values import size_of, size_of_expression, type_of
@@ -43,11 +44,13 @@ class ImportedGraph:
     """Symbols that only data determine -> the results that are their values."""
     is_checked: bool = False
     """Whether it has ops whose indices are to be checked."""
+    stretches: tuple[Stretch, ...] = ()
+    """The inputs among those that are parts of the memory of the graph's inputs, in order."""
 
     @property
     def takes_more(self) -> bool:
         """Whether the program has other inputs than tensors of the graph."""
-        return self.is_random or bool(self.numbers)
+        return self.is_random or bool(self.numbers) or bool(self.stretches)
 
     def program_inputs(self, inputs: Sequence[Any], sizes: Mapping[str, int]) -> list[Any]:
         """The program's inputs, of the graph's; torch's generator is asked for the seed."""
@@ -61,6 +64,8 @@ class ImportedGraph:
             found.append(
                 torch.empty((number.sign * value, 0), dtype=torch.bool) if number.sign else torch.tensor(value)
             )
+        for stretch in self.stretches:
+            found.insert(stretch.number, stretch.of(inputs[stretch.input], sizes))
         return found
 
     def graph_outputs(self, results: Sequence[Any], tensors: Sequence[Any], sizes: Mapping[str, int]) -> list[Any]:
@@ -125,7 +130,8 @@ class _Import:
         symbols = {s for node in self.graph.nodes for size in _sizes_of(node) for s in dims.symbols_of(size)}
         self.program.ranges = Ranges({symbol: guards.range_of(symbol) for symbol in symbols})
         self.builder = Builder(self.program)
-        self.importer = Importer(self.builder, checked=index_checks)
+        self.memory = Memory(self.builder, {self.placeholders[i]: i for i in self.tensors})
+        self.importer = Importer(self.builder, checked=index_checks, memory=self.memory)
         self.visible = len(self.graph.output_node().args[0]) if visible is None else visible
         self.data_dependent: dict[str, int] = {}
         outputs = self.graph.output_node().args[0][: self.visible] if sharing != "nothing" else ()
@@ -161,6 +167,7 @@ class _Import:
             program, tuple(self.tensors), sizes, tuple(outputs),
             data_dependent=self.data_dependent, is_random=self.importer.streams.seed is not None,
             numbers=tuple(numbers), is_checked=any(map(is_marked, program.ops())),
+            stretches=tuple(self.memory.stretches),
         )  # fmt: skip
 
     def _output(self, place: int, node: Any, value: Any, sizes: Mapping[str, int]) -> Any:
@@ -178,7 +185,8 @@ class _Import:
     def _view(self, node: Any, whole: Any, sizes: Mapping[str, int]) -> View:
         part, all_of_it = node.meta["val"], whole.meta["val"]
         if whole.op == "placeholder":
-            view = layouts.view_of(part, all_of_it, input=self.tensors.index(self.placeholders.index(whole)))
+            place = self.tensors.index(self.placeholders.index(whole))
+            view = layouts.view_of(part, all_of_it, input=place, is_placed=layouts.is_placed(node, whole))
         else:
             order = layouts.order_of(all_of_it)
             if whole not in self.wholes:

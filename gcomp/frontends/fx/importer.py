@@ -17,6 +17,7 @@ from gcomp import dims
 from gcomp.errors import GcompError, InternalError, UnsupportedError
 from gcomp.frontends.fx import guards, registry
 from gcomp.frontends.fx.context import NodeContext, operator_name
+from gcomp.frontends.fx.memory import Memory
 from gcomp.frontends.fx.numbers import READ_FROM_DATA, Numbers
 from gcomp.frontends.fx.streams import Streams
 from gcomp.frontends.fx.torch_api import TORCH_FOLDER, pytree, torch, without_modes
@@ -33,16 +34,19 @@ _PLACE = re.compile(r'File "([^"]+)", line (\d+), in ')
 class Importer:
     """One graph's import: what stands for each node, which is an SSA value, a list of them, or a plain value.
 
-    `numbers` and `streams` are of the whole program, of which a graph within a graph is a part. With `checked`, ops are
-    marked whose indices torch does not let be out of range (`gcomp.ir.checks`).
+    `numbers`, `streams` and `memory` are of the whole program, of which a graph within a graph is a part. With
+    `checked`, ops are marked whose indices torch does not let be out of range (`gcomp.ir.checks`).
     """
 
-    def __init__(self, builder: Builder, outer: Importer | None = None, *, checked: bool = False) -> None:
+    def __init__(
+        self, builder: Builder, outer: Importer | None = None, *, checked: bool = False, memory: Memory | None = None
+    ) -> None:
         self.builder = builder
         self.env: dict[Any, Any] = {}
         self.checked = checked if outer is None else outer.checked
         self.numbers = Numbers(builder) if outer is None else outer.numbers
         self.streams = Streams(builder) if outer is None else outer.streams
+        self.memory = memory if outer is None else outer.memory
 
     def run(self, graph: Any, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> Any:
         """Import a graph's nodes; what its output node returns. `attributes` are what `get_attr` nodes name."""

@@ -40,10 +40,11 @@ class View:
     shape: tuple[Size, ...]
     strides: tuple[Size, ...]
     offset: Size
-    """From the first element of the whole."""
+    """From the first element of the whole, or if it is placed, of the memory that an input is a part of."""
     dtype: Any
     whole: tuple[tuple[Size, ...], tuple[Size, ...]]
     """Shape and strides of all of the result."""
+    is_placed: bool = False
 
     @property
     def symbols(self) -> frozenset[str]:
@@ -55,7 +56,8 @@ class View:
         """The part of a tensor."""
         shape, strides = _values(self.shape, sizes), _values(self.strides, sizes)
         whole = whole.view(self.dtype)
-        return whole.as_strided(shape, strides, whole.storage_offset() + dims.evaluate(self.offset, sizes))
+        first = 0 if self.is_placed else whole.storage_offset()
+        return whole.as_strided(shape, strides, first + dims.evaluate(self.offset, sizes))
 
     def laid_out(self, result: Any, sizes: Mapping[str, int]) -> Any:
         """All of the result, with its strides in eager mode."""
@@ -71,15 +73,18 @@ def _values(numbers: Sequence[Size], sizes: Mapping[str, int]) -> tuple[int, ...
     return tuple([dims.evaluate(number, sizes) for number in numbers])
 
 
-def view_of(part: Any, whole: Any, *, input: int | None = None, result: int = -1, axes: Order | None = None) -> View:
+def view_of(
+    part: Any, whole: Any, *, input: int | None = None, result: int = -1, axes: Order | None = None,
+    is_placed: bool = False,
+) -> View:  # fmt: skip
     """The view of an input or of a result that fake tensors say."""
 
     def sizes(values: Sequence[Any]) -> tuple[Size, ...]:
         return tuple([size_of(value) for value in values])
 
-    offset = size_of(part.storage_offset()) - size_of(whole.storage_offset())
+    offset = size_of(part.storage_offset()) - (0 if is_placed else size_of(whole.storage_offset()))
     layout = sizes(whole.shape), sizes(whole.stride())
-    return View(input, result, axes, sizes(part.shape), sizes(part.stride()), offset, part.dtype, layout)
+    return View(input, result, axes, sizes(part.shape), sizes(part.stride()), offset, part.dtype, layout, is_placed)
 
 
 def order_of(value: Any) -> Order | None:
@@ -160,15 +165,54 @@ def _is_view(node: Any, whole: Any) -> bool:
 
 
 def _maker(node: Any) -> Any:
-    """The node whose result a view is of, or the node itself: operators' schemas say which are views."""
-    while True:
-        operator = node.args[0] if node.target is getitem else node
-        if operator.op != "call_function" or not isinstance(operator.target, torch._ops.OpOverload):
-            return node
-        returns = operator.target._schema.returns
-        if not returns or returns[0].alias_info is None:
-            return node
-        node = operator.args[0]
+    """The node whose result a view is of, or the node itself."""
+    while (base := _base(node)) is not None:
+        node = base
+    return node
+
+
+def _base(node: Any) -> Any:
+    """The node of whose result a node's is a view, as operators' schemas say; None where it is a result of its own."""
+    operator = node.args[0] if node.target is getitem else node
+    if operator.op != "call_function" or not isinstance(operator.target, torch._ops.OpOverload):
+        return None
+    returns = operator.target._schema.returns
+    if not returns or returns[0].alias_info is None or returns[0].alias_info.is_write:
+        return None
+    return operator.args[0]
+
+
+def owner_of(node: Any) -> Any:
+    """The node whose result has the memory of which a node's is a view, as elements of the same type that are the
+    same numbers (not conjugated, nor negated)."""
+    while (base := _base(node)) is not None and _has_elements_of(base.meta.get("val"), node.meta["val"]):
+        node = base
+    return node
+
+
+def is_placed(node: Any, owner: Any) -> bool:
+    """Whether an `as_strided` between a view and its owner counts from where the memory begins, not the owner."""
+    while node is not owner:
+        if node.target is torch.ops.aten.as_strided.default and _has_start(node):
+            return True
+        node = _base(node)
+    return False
+
+
+def _has_start(node: Any) -> bool:
+    return (*node.args[3:], node.kwargs.get("storage_offset"))[0] is not None
+
+
+def _has_elements_of(value: Any, view: Any) -> bool:
+    """Whether a fake tensor has the elements of another, which is a view."""
+    return (
+        isinstance(value, torch.Tensor)
+        and value.layout is torch.strided
+        and value.dtype == view.dtype
+        and value.is_conj() == view.is_conj()
+        and value.is_neg() == view.is_neg()
+        and value.untyped_storage()._cdata == view.untyped_storage()._cdata
+    )
 
 
 def is_plain(value: Any) -> bool:

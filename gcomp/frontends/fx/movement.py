@@ -14,7 +14,6 @@ from gcomp.dtypes import is_complex
 from gcomp.frontends.fx import guards
 from gcomp.frontends.fx.context import NodeContext
 from gcomp.frontends.fx.data_dependent import never_empty
-from gcomp.frontends.fx.layouts import order_of
 from gcomp.frontends.fx.registry import Results, imports
 from gcomp.frontends.fx.values import size_of
 from gcomp.ir import stablehlo as hlo
@@ -248,37 +247,6 @@ def embedding(ctx: NodeContext) -> Results:
 def copy(ctx: NodeContext) -> Results:
     """Another tensor's values, in the shape and element type of self."""
     return ctx.b.broadcast_to(ctx.b.convert(ctx["src"], ctx.dtype()), ctx.shape())
-
-
-@imports("as_strided")
-def as_strided(ctx: NodeContext) -> Results:
-    """Another view of a dense tensor's storage: by strides that overlap, repeat or leave out elements."""
-    b, fake = ctx.b, ctx.fake("self")
-    sizes, strides = ctx.arg("size"), ctx.arg("stride")
-    start = ctx.arg("storage_offset", 0)
-    ordered = all(strides[i] == dims.product(sizes[i + 1 :]) for i in range(len(sizes)) if sizes[i] != 1)
-    if fake.is_contiguous() and ordered and start == 0 and dims.product(sizes) == dims.product(ctx.shape()):
-        return b.reshape(ctx["self"], sizes)
-    if not all(isinstance(n, int) for n in (*sizes, *strides, start, *ctx.shape())):
-        ctx.unsupported("its sizes are symbolic", "give the dimensions fixed sizes")
-    order = order_of(fake)
-    places, count = _places(sizes, strides, start), dims.product(ctx.shape())
-    beyond = isinstance(count, int) and places.max(initial=-1) >= count
-    if (order is None and not fake.is_contiguous()) or fake.storage_offset() != 0 or beyond:
-        ctx.unsupported("it views a tensor that is a view itself", "call contiguous() first")
-    flat = b.reshape(ctx["self"] if order is None else b.transpose(ctx["self"], order), (count,))
-    first = int(places[0]) if places.size else 0
-    if np.array_equal(places, np.arange(first, first + places.size)):
-        return b.reshape(b.slice_axis(flat, 0, first, first + places.size), tuple(sizes))
-    return b.reshape(take(ctx.b, flat, b.constant(places), 0), tuple(sizes))
-
-
-def _places(sizes: Sequence[int], strides: Sequence[int], start: int) -> Array:
-    """Where the elements of a strided view lie in the storage, in row-major order."""
-    places: Array = np.array([start], np.int64)
-    for size, stride in zip(sizes, strides, strict=True):
-        places = np.add.outer(places, np.arange(size) * stride).ravel()
-    return places
 
 
 _OF_CLASSES = "one_hot:"

@@ -29,7 +29,7 @@ FAMILIES = (
     "bessel", "complexes", "contraction", "control", "creation", "cumulative", "data_dependent", "definitions",
     "distances", "elementwise", "embeddings", "fft", "gamma", "grids", "histograms", "indexing", "linalg", "movement",
     "normalization", "polynomials", "pooling", "random", "reduction", "reparametrized", "resampling", "sorting",
-    "special", "spectra",
+    "special", "spectra", "strided",
 )  # fmt: skip
 
 
