@@ -124,7 +124,7 @@ def _reduction(launch: LaunchOp, ranges: Ranges, lanes: int) -> Choice:
             if again >= LEAST_REPEATED:
                 why = f"a row does not stay in the nearest cache: it keeps {KEPT_ROW:,} elements"
             return looped.also({}, Reason("rows", f"gone over in chunks of {LANES} for each reduction", why))
-        rows = max(1, min(4, KEPT_ROWS // longest))
+        rows = max(1, min(4, KEPT_ROWS // max(1, longest)))
         why = f"{again} flops of an element would be done again in a pass over a row that is not kept"
         kept = Reason("rows", f"{rows} at a time on the stack, read once", why)
         return looped.also({"persistent": KEPT_ROW, "rows": rows}, kept, algorithm="row reduction, rows kept")

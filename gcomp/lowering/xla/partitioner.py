@@ -19,6 +19,7 @@ from gcomp.ir.attributes import sizes_of
 from gcomp.ir.builder import Builder
 from gcomp.ir.program import Program
 from gcomp.ir.types import below, dtype_text, element_of, rank_of, shape_of, with_shape
+from gcomp.lowering.xla.indices import gathers_from_its_place
 from gcomp.sharding import DimensionSharding, Sharding
 
 Array = np.ndarray[Any, Any]
@@ -33,6 +34,19 @@ def suit_partitioner(program: Program) -> None:
     hold_whole(program)
     for step in _STEPS:
         step(program)
+
+
+def update_apart(program: Program) -> None:
+    """Choose between a tensor and what updates it, where that is gathered from the tensor: XLA would do both in place,
+    and without its pass that does, which is then left out, copies of what devices send are wrong."""
+    for op in [op for op in program.ops() if gathers_from_its_place(op)]:
+        update = cast(hlo.DynamicUpdateSliceOp, op)
+        b = Builder(program, InsertPoint.before(op))
+        where = b.full(shape_of(update.operand), False, "i1")
+        parts = (where, b.full(shape_of(update.update), True, "i1")), (b.full_like(update.operand, 0), update.update)
+        mask, new = (b.emit(hlo.DynamicUpdateSliceOp, *pair, *update.operands[2:]) for pair in parts)
+        op.results[0].replace_all_uses_with(b.select(mask, new, update.operand))
+        Rewriter.erase_op(op)
 
 
 def clamp_starts(program: Program) -> None:
@@ -116,11 +130,18 @@ def pin_scattered(program: Program) -> None:
 def pin_sliced(program: Program) -> None:
     """Let slices that begin at the first element take others' operands from behind a barrier: once a slice and its
     operand are cut the same way, XLA's partitioner takes the slice for the operand, wherever else that is used."""
-    for op in [op for op in program.ops() if isinstance(op, hlo.SliceOp) and not op.operand.has_one_use()]:
+    for op in [op for op in program.ops() if isinstance(op, hlo.SliceOp) and _is_shared(op.operand)]:
         starts, ends, steps = (cast(tuple[int, ...], op.value(name)) for name in _BOUNDS)
         dims = zip(starts, ends, steps, shape_of(op.operand), strict=True)
         if any(start == 0 and step == 1 and end != size for start, end, step, size in dims):
             op.operands[0] = Builder(program, InsertPoint.before(op)).emit(hlo.OptimizationBarrierOp, op.operand)
+
+
+def _is_shared(value: SSAValue) -> bool:
+    """Whether a value has several users, or is what XLA may take for one that has."""
+    while value.has_one_use() and isinstance(value.owner, hlo.ConvertOp | hlo.ReshapeOp | hlo.BroadcastInDimOp):
+        value = value.owner.operands[0]
+    return not value.has_one_use()
 
 
 def pin_complex(program: Program) -> None:
@@ -173,8 +194,8 @@ def _sent(op: hlo.AllReduceOp | hlo.ReduceScatterOp, row: SSAValue, count: int, 
 
 
 _STEPS = (
-    clamp_starts, step_by_one, widen_indices, convolve_alike, pin_transforms, pin_scattered, pin_sliced, pin_complex,
-    fold_alone,
+    clamp_starts, update_apart, step_by_one, widen_indices, convolve_alike, pin_transforms, pin_scattered, pin_sliced,
+    pin_complex, fold_alone,
 )  # fmt: skip
 
 
@@ -238,6 +259,7 @@ def _convolved(op: hlo.ConvolutionOp, devices: int) -> Held:
     ]
     spatial = {
         0: [n.input_spatial_dimensions[k] for k in held],
+        1: [n.kernel_spatial_dimensions[k] for k in held],
         2: [n.output_spatial_dimensions[k] for k in held],
     }
     return {number: [*grouped.get(number, ()), *spatial.get(number, ())] for number in range(3)}

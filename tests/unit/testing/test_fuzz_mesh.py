@@ -320,6 +320,29 @@ CUT_WRONGLY = {
         return %0 : tensor<6xf32>""",
         ((2,), (1,), ()),
     ),
+    "an update from the tensor that it updates": (
+        """(%x: tensor<2x2x1x3x1xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"b"}, {}, {}, {}, {}]>}, %v: tensor<4xf32>,
+            %i: tensor<1xf32>) -> (tensor<2x2x1x3x1xui16>, tensor<4xf32>) {
+        %0 = stablehlo.convert %x {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{}, {}, {}, {"a", "b"}, {}]>]>}
+            : (tensor<2x2x1x3x1xf32>) -> tensor<2x2x1x3x1xui16>
+        %j = stablehlo.convert %i : (tensor<1xf32>) -> tensor<1xi32>
+        %k = stablehlo.reshape %j : (tensor<1xi32>) -> tensor<i32>
+        %s = stablehlo.dynamic_slice %v, %k, sizes = [2] : (tensor<4xf32>, tensor<i32>) -> tensor<2xf32>
+        %l = stablehlo.constant dense<1> : tensor<i32>
+        %1 = stablehlo.dynamic_update_slice %v, %s, %l : (tensor<4xf32>, tensor<2xf32>, tensor<i32>) -> tensor<4xf32>
+        return %0, %1 : tensor<2x2x1x3x1xui16>, tensor<4xf32>""",
+        ((2, 2, 1, 3, 1), (4,), (1,)),
+    ),
+    "a kernel that is cut, over an image that is spread apart": (
+        """(%x: tensor<1x2x2xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"a"}, {}]>},
+            %w: tensor<2x2x2xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}, {"a"}]>}) -> tensor<1x2x2xf32> {
+        %0 = stablehlo.convolution(%x, %w) dim_numbers = [b, f, 0]x[i, o, 0]->[b, 0, f],
+            window = {stride = [1], pad = [[0, 0]], lhs_dilate = [2]}
+            {batch_group_count = 1 : i64, feature_group_count = 1 : i64}
+            : (tensor<1x2x2xf32>, tensor<2x2x2xf32>) -> tensor<1x2x2xf32>
+        return %0 : tensor<1x2x2xf32>""",
+        ((1, 2, 2), (2, 2, 2)),
+    ),
     "one element, spread apart": (
         """(%x: tensor<1xf32>, %z: tensor<f32>) -> tensor<3xf32> {
         %0 = stablehlo.pad %x, %z, low = [0], high = [2], interior = [2]
@@ -452,6 +475,7 @@ CUT_WRONGLY = {
 ALSO_ALONG_B = (
     "a kernel as great as a part", "one window, and a step", "groups of features of which devices have parts",
     "a slice beside all of its operand", "a convolution into wider elements",
+    "an update from the tensor that it updates", "a kernel that is cut, over an image that is spread apart",
 )  # fmt: skip
 """Of these, XLA's fault shows where there is an axis besides."""
 

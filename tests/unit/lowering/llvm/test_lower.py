@@ -486,6 +486,19 @@ def test_padding_of_a_size_that_a_call_says(size: int) -> None:
     agree(PADDED, [floats(3, size)])
 
 
+def test_rows_without_elements_whose_number_a_call_says() -> None:
+    x, y = 'tensor<?x0xf32, ["n", "0"]>', 'tensor<?xf32, ["n"]>'
+    text = f"""func.func public @main(%x: {x}, %i: tensor<f32>) -> {y} {{
+      %0 = stablehlo.sqrt %x : {x}
+      %1 = stablehlo.reduce(%0 init: %i) across dimensions = [1] : ({x}, tensor<f32>) -> {y}
+        reducer(%a: tensor<f32>, %b: tensor<f32>) {{
+        stablehlo.return %a : tensor<f32>
+      }}
+      func.return %1 : {y}
+    }}"""
+    agree(text, [floats(2, 0), np.float32(3)])
+
+
 TRANSPOSED = """func.func public @main(%x: tensor<3xMxKxf32>, %w: tensor<3x21xKxf32>) -> tensor<3xMx21xf32> {
   %1 = stablehlo.dot_general %x, %w, batching_dims = [0] x [0], contracting_dims = [2] x [2] :
       (tensor<3xMxKxf32>, tensor<3x21xKxf32>) -> tensor<3xMx21xf32>
