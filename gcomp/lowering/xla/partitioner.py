@@ -281,10 +281,11 @@ def _windows(op: hlo.ReduceWindowOp, devices: int) -> Held:
 
 
 def _scattered(op: hlo.SelectAndScatterOp, _devices: int) -> Held:
-    """Dimensions along which windows lie: sources of windows that reach into other parts are lost."""
+    """Dimensions along which windows lie, or that are cropped: sources of windows that reach into other parts are
+    lost."""
     w = op.window()
-    windows = zip(w["window_dimensions"], w["window_strides"], strict=True)
-    dims = [k for k, window in enumerate(windows) if window != (1, 1)]
+    windows = zip(w["window_dimensions"], w["window_strides"], w["padding"], strict=True)
+    dims = [k for k, (*window, pair) in enumerate(windows) if window != [1, 1] or (*pair,) != (0, 0)]
     return dict.fromkeys((0, 1, 3), dims)
 
 

@@ -306,6 +306,22 @@ CUT_WRONGLY = {
         return %0 : tensor<1x4xf32>""",
         ((1, 4), (1, 3), ()),
     ),
+    "sources of windows over what is cropped": (
+        """(%x: tensor<6xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"b"}]>}, %s: tensor<5xf32>, %z: tensor<f32>)
+            -> tensor<6xf32> {
+        %0 = "stablehlo.select_and_scatter"(%x, %s, %z) <{window_dimensions = array<i64: 1>,
+            window_strides = array<i64: 1>, padding = dense<[[0, -1]]> : tensor<1x2xi64>}> ({
+        ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+          %g = stablehlo.compare GE, %a, %b : (tensor<f32>, tensor<f32>) -> tensor<i1>
+          stablehlo.return %g : tensor<i1>
+        }, {
+        ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+          %t = stablehlo.add %a, %b : tensor<f32>
+          stablehlo.return %t : tensor<f32>
+        }) : (tensor<6xf32>, tensor<5xf32>, tensor<f32>) -> tensor<6xf32>
+        return %0 : tensor<6xf32>""",
+        ((6,), (5,), ()),
+    ),
     "what is concatenated, and written into": (
         """(%x: tensor<2xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a"}]>}, %i: tensor<1xf32>, %u: tensor<f32>)
             -> tensor<6xf32> {
@@ -475,7 +491,8 @@ CUT_WRONGLY = {
 ALSO_ALONG_B = (
     "a kernel as great as a part", "one window, and a step", "groups of features of which devices have parts",
     "a slice beside all of its operand", "a convolution into wider elements",
-    "an update from the tensor that it updates", "a kernel that is cut, over an image that is spread apart",
+    "sources of windows over what is cropped", "an update from the tensor that it updates",
+    "a kernel that is cut, over an image that is spread apart",
 )  # fmt: skip
 """Of these, XLA's fault shows where there is an axis besides."""
 
