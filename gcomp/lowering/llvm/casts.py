@@ -145,18 +145,6 @@ def _bf16_narrow(w: Writer, value: str, dtype: str, count: int) -> str:
     return w.pure(f"trunc {b.int} {found} to {type_of(dtype, count)}")
 
 
-def _half_narrow(w: Writer, value: str, dtype: str, count: int) -> str:
-    """To f16: one instruction of AVX2 and AVX-512, whose vectors alone have 8 and 16 lanes. There is one NaN."""
-    if count not in (8, 16):
-        return _narrow(w, value, dtype, count)
-    b, type = _Bits(w, count), type_of(dtype, count)
-    half = w.pure(f"fptrunc {b.float} {value} to {vector('half', count)}")
-    sign = b.op("and", b.op("lshr", b.bits(value), 16), 1 << 15)
-    special = w.pure(f"trunc {b.int} {b.op('or', sign, _bits_of(dtype, math.nan))} to {type}")
-    nan = w.pure(f"fcmp uno {b.float} {value}, {value}")
-    return select(w, dtype, count, nan, special, w.pure(f"bitcast {vector('half', count)} {half} to {type}"))
-
-
 def _power_narrow(w: Writer, value: str, dtype: str, count: int) -> str:
     """To f8E8M0FNU as `ml_dtypes` has it: halves upwards, and what lies between the two least powers, too."""
     b = _Bits(w, count)
@@ -234,7 +222,7 @@ def _to_odd(w: Writer, value: str, count: int) -> str:
 Conversion = Callable[[Writer, str, str, int], str]
 
 _WIDENED: Mapping[str, Conversion] = {"bf16": _bf16_widen, "f8E8M0FNU": _power_widen}
-_NARROWED: Mapping[str, Conversion] = {"bf16": _bf16_narrow, "f16": _half_narrow, "f8E8M0FNU": _power_narrow}
+_NARROWED: Mapping[str, Conversion] = {"bf16": _bf16_narrow, "f8E8M0FNU": _power_narrow}
 """Of types that have ways of their own."""
 
 __all__ = ["bitcast", "cast"]

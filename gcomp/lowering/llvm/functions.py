@@ -15,8 +15,6 @@ from gcomp.lowering.llvm.writer import Writer, scalar_type, suffix, type_of, vec
 from gcomp.lowering.tiles.functions import FLOATS, INTEGERS, MAGIC, kind_of
 
 Row = Callable[[Writer, str, int, Sequence[str]], str]
-AVX512 = 16
-"""Lanes of a vector of f32 that only AVX-512 has."""
 
 
 def _plain(code: str) -> Row:
@@ -184,14 +182,10 @@ def _compared_with_infinity(
 
 
 def _scale(w: Writer, dtype: str, count: int, operands: Sequence[str]) -> str:
-    """Of AVX-512, whose vectors alone have 16 lanes, one instruction; else by two powers of two, of which the first
-    leaves numbers that are normal."""
+    """By two powers of two, of which the first leaves numbers that are normal."""
     x, shifted = operands
     type, integer = type_of(dtype, count), type_of("i32", count)
     n = _binary(w, "fsub", dtype, count, shifted, _constant(dtype, count, float_text(MAGIC)))
-    if count == AVX512:
-        name = "llvm.x86.avx512.mask.scalef.ps.512"
-        return w.call(name, type, [(type, x), (type, n), (type, "zeroinitializer"), ("i16", "-1"), ("i32", "4")])
     below = _binary(w, "fcmp olt", dtype, count, n, _constant(dtype, count, float_text(0.0)))
     large, small = (_constant(dtype, count, float_text(value)) for value in (2.0**25, 2.0**-25))
     bits = [
