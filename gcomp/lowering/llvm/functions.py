@@ -12,7 +12,7 @@ from functools import partial
 from gcomp.dtypes import bit_width
 from gcomp.lowering.llvm.lanes import float_text
 from gcomp.lowering.llvm.writer import Writer, scalar_type, suffix, type_of, vector
-from gcomp.lowering.tiles.functions import FLOATS, INTEGERS, MAGIC, kind_of
+from gcomp.lowering.tiles.functions import FLOATS, INTEGERS, kind_of
 
 Row = Callable[[Writer, str, int, Sequence[str]], str]
 
@@ -181,23 +181,6 @@ def _compared_with_infinity(
     return _binary(w, code, dtype, count, x, _constant(dtype, count, float_text(value)))
 
 
-def _scale(w: Writer, dtype: str, count: int, operands: Sequence[str]) -> str:
-    """By two powers of two, of which the first leaves numbers that are normal."""
-    x, shifted = operands
-    type, integer = type_of(dtype, count), type_of("i32", count)
-    n = _binary(w, "fsub", dtype, count, shifted, _constant(dtype, count, float_text(MAGIC)))
-    below = _binary(w, "fcmp olt", dtype, count, n, _constant(dtype, count, float_text(0.0)))
-    large, small = (_constant(dtype, count, float_text(value)) for value in (2.0**25, 2.0**-25))
-    bits = [
-        w.pure(f"bitcast {type} {value} to {integer}")
-        for value in (shifted, _choose(w, dtype, count, below, large, small))
-    ]
-    moved = _binary(w, "shl", "i32", count, bits[0], _constant("i32", count, "23"))
-    power = w.pure(f"bitcast {integer} {_binary(w, 'add', 'i32', count, moved, bits[1])} to {type}")
-    found = _binary(w, "fmul", dtype, count, x, power)
-    return _binary(w, "fmul", dtype, count, found, _choose(w, dtype, count, below, small, large))
-
-
 def _square(w: Writer, dtype: str, count: int, operands: Sequence[str]) -> str:
     code = "fmul" if kind_of(dtype) in ("f32", "f64") else "mul"
     return _binary(w, code, dtype, count, operands[0], operands[0])
@@ -271,7 +254,6 @@ ROWS: Mapping[str, Mapping[str, Row]] = {
     "round_nearest_even": _on(FLOATS, _intrinsic("roundeven")),
     "sqrt": _on(FLOATS, _intrinsic("sqrt")),
     "fma": _on(FLOATS, _intrinsic("fma")),
-    "scale": {"f32": _scale},
     "square": _on((*FLOATS, *INTEGERS), _square),
     "divide_positive": {"signed": partial(_unsafe, code="sdiv")},
     "modulo_positive": {"signed": partial(_unsafe, code="srem")},

@@ -1,7 +1,7 @@
 """Elementwise functions of the tile level: for each, the element types that it takes, and its meaning.
 
-Meanings are those of the graph level, from `gcomp.reference.numpy`; `fma` and `scale` are the tile level's own. Each
-printer has its own table of how a function is computed: `gcomp.lowering.triton.texts`, `gcomp.lowering.llvm.functions`.
+Meanings are those of the graph level, from `gcomp.reference.numpy`; `fma` is the tile level's own. Each printer has its
+own table of how a function is computed: `gcomp.lowering.triton.texts`, `gcomp.lowering.llvm.functions`.
 """
 
 from __future__ import annotations
@@ -98,17 +98,6 @@ def _exponential2(x: Array) -> Array:
     return np.asarray(np.exp2(x.astype(np.float64)).astype(x.dtype))
 
 
-MAGIC = 1.5 * 2.0**23
-"""A sum of f32 with it holds a whole number in its last digits."""
-
-
-def _scale(x: Array, shifted: Array) -> Array:
-    """x * 2 ** n, rounded once, where `shifted` is n + MAGIC; x is near 1, and n from -151 to 150."""
-    n = shifted.astype(np.float64) - MAGIC
-    found = np.ldexp(x.astype(np.float64), np.nan_to_num(n).astype(np.int32))
-    return np.where(np.isnan(n), np.float32(np.nan), found.astype(np.float32))
-
-
 FUNCTIONS: dict[str, Function] = {
     # Arithmetic
     "add": Function(2, elementwise.add, ALL),
@@ -123,7 +112,6 @@ FUNCTIONS: dict[str, Function] = {
     "minimum": Function(2, elementwise.minimum, ALL),
     "power": Function(2, elementwise.power, FLOATS),
     "fma": Function(3, fma, FLOATS),
-    "scale": Function(2, _scale, ("f32",)),
     # Logic and bits
     "and": Function(2, elementwise.and_, BITS),
     "or": Function(2, elementwise.or_, BITS),

@@ -64,10 +64,6 @@ TEXTS: Mapping[str, Mapping[str, str]] = {
     },
     "power": _libdevice("pow", 2),
     "fma": _on(FLOATS, "tl.fma({0}, {1}, {2})"),
-    "scale": {
-        "f32": "({0}.to(tl.float64) * ((({1} - 12582912.0).to(tl.int64) + 1023) << 52).to(tl.float64, bitcast=True))"
-        ".to(tl.float32)",
-    },
     # Logic and bits
     "and": _on((*INTEGERS, "bool"), "{0} & {1}"),
     "or": _on((*INTEGERS, "bool"), "{0} | {1}"),

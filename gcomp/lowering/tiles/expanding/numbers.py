@@ -187,8 +187,6 @@ class Whole:
 
     value: Number
     bits: Number
-    shifted: Number
-    """The sum whose bits these are."""
 
     def power(self, times: Number | float = 1.0) -> Number:
         """2 ** n * times, where that and its exponent are of normal numbers."""
@@ -199,8 +197,6 @@ class Whole:
 
         x and times are near 1, and n is at most a little beyond where that is 0 or infinite.
         """
-        if x.dtype == "f32" and times == 1.0:
-            return x.apply("scale", self.shifted)
         near = 2.0 ** (x.form.mantissa + 2)  # so that nothing between is subnormal or infinite
         below = self.value < 0.0
         power = self.power(below.choose(x.of(near * times), times / near))
@@ -210,7 +206,7 @@ class Whole:
 def round_product(x: Number, factor: float) -> Whole:
     """The whole number that is nearest to x * factor, which is small, or not used."""
     shifted = x.fma(factor, x.form.magic)
-    return Whole(shifted - x.form.magic, shifted.bits, shifted)
+    return Whole(shifted - x.form.magic, shifted.bits)
 
 
 def power_of_two(n: Number, form: Form, times: Number | float = 1.0) -> Number:

@@ -24,7 +24,6 @@ from gcomp.lowering.tiles.build import TileBuilder
 from gcomp.lowering.tiles.evaluate import Memory
 from gcomp.lowering.tiles.evaluate import run as evaluated
 from gcomp.lowering.tiles.expanding import expand
-from gcomp.lowering.tiles.functions import MAGIC
 from gcomp.lowering.tiles.nans import settle_nans
 from gcomp.lowering.tiles.tile import KernelOp
 from gcomp.runtime.cpu.variants import Variant
@@ -77,24 +76,6 @@ def at(b: TileBuilder, rows: int, columns: int) -> SSAValue:
 
 SHAPES = [(1, 1), (4, 1), (2, 4), (8, 8), (16, 32), (4, 32), (24, 128), (1, 1024), (64, 64), (64, 512), (1024, 1)]
 """Of tiles in registers, and in memory."""
-
-
-@pytest.mark.parametrize("count", [16, 24, 3])
-def test_numbers_are_scaled_and_rounded_once(count: int) -> None:
-    """By one instruction where vectors have 16 lanes, else by two products: to subnormal numbers, 0 and infinity."""
-    numbers = np.random.default_rng(0).uniform(0.7, 1.5, (290, count)).astype(np.float32)
-    numbers[150, 0] = np.nan
-    powers = (MAGIC + np.arange(-151, 139)[:, None] + np.zeros((1, count))).astype(np.float32)
-
-    def body(b: TileBuilder, args: list[SSAValue]) -> None:
-        row = b.multiply(b.program_id(0), b.position(count))
-        places = b.add(row, b.iota(count, 0, 1))
-        x, n = (b.load(buffer, places, None) for buffer in args[:2])
-        found = b.apply("scale", x, n)
-        b.store(args[2], places, b.apply("select", b.apply("ne", found, found), b.constant(np.nan, "f32"), found), None)
-
-    with np.errstate(over="ignore", under="ignore"):
-        agree(body, "in in out", [f32] * 3, [numbers, powers, np.zeros_like(numbers)], grid=290)
 
 
 @pytest.mark.parametrize("shape", SHAPES)

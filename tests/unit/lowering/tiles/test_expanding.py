@@ -23,7 +23,7 @@ BASIC = {
     "add", "subtract", "multiply", "divide", "negate", "abs", "sign", "maximum", "minimum", "fma", "sqrt", "square",
     "floor", "ceil", "round_nearest_even", "is_finite", "is_inf", "is_pos_inf", "is_neg_inf", "select", "eq", "ne",
     "lt", "le", "gt", "ge", "and", "or", "xor", "not", "shift_left", "shift_right_logical", "shift_right_arithmetic",
-    "divide_positive", "modulo_positive", "divide_floor", "modulo_floor", "scale",
+    "divide_positive", "modulo_positive", "divide_floor", "modulo_floor",
 }  # fmt: skip
 EACH = pytest.mark.parametrize(("name", "dtype"), sorted(EXPANSIONS))
 
