@@ -20,18 +20,14 @@ Reductions go over a row in several passes, and write results in different ones.
 """
 
 
-def overwrites(op: Operation, operand: int, result: int) -> bool:
-    """Whether a result may be written over an operand, in whatever order its elements are computed.
+class Overwriting:
+    """Which results of an op may lie over which of its operands: its body, which must stay as it is, is looked through
+    once for all pairs.
 
     They take the same bytes, and each element that is computed from the operand needs the operand's element at its own
     place, and no other. What is scattered into, or updated in a slice, is such an operand. `op` is a kernel, or an op
     by itself.
     """
-    return Overwriting(op).may(operand, result)
-
-
-class Overwriting:
-    """`overwrites` of one op for several pairs: its body, which must stay as it is, is looked through once."""
 
     def __init__(self, op: Operation) -> None:
         self._results, self._kind = list(op.results), ""
@@ -46,7 +42,7 @@ class Overwriting:
         self._like: dict[tuple[SSAValue, Size], set[SSAValue]] = {}
 
     def may(self, operand: int, result: int) -> bool:
-        """Whether a result may be written over an operand."""
+        """Whether a result may be written over an operand, in whatever order its elements are computed."""
         argument, returned = self._arguments[operand], self._returned
         if self._kind and self._kind not in IN_ONE_STEP and self._kind != "reduction":
             return False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gcomp.analysis.overwriting import Overwriting, overwrites
+from gcomp.analysis.overwriting import Overwriting
 from gcomp.ir.kernel import LaunchOp
 from gcomp.ir.program import Program
 
@@ -27,8 +27,8 @@ def test_a_result_in_another_order_is_not_written_over_what_others_read(moved: s
       return %0, %1 : tensor<3x3xf32>, tensor<3x3xf32>
     }}""")
     (launch,) = (op for op in program.ops() if isinstance(op, LaunchOp))
-    assert overwrites(launch, 1, 0) is may_be
-    assert overwrites(launch, 1, 1)
+    assert Overwriting(launch).may(1, 0) is may_be
+    assert Overwriting(launch).may(1, 1)
     asked_together = Overwriting(launch)
     for pair in [(i, j) for i in (1, 0) for j in (1, 0)]:
-        assert asked_together.may(*pair) is overwrites(launch, *pair)
+        assert asked_together.may(*pair) is Overwriting(launch).may(*pair)

@@ -202,7 +202,7 @@ class KernelWriter:
         return Step(kernel, tuple(self.bindings), tuple(grid))
 
     def _read_before(self, block: Block) -> None:
-        """Read operands before a result is written that may lie over them (`overwrites`), for other results too."""
+        """Read operands before a result is written that may lie over them (`Overwriting`), for other results too."""
         position = {op: n for n, op in enumerate(block.ops)}
         later: list[LoadOp] = []
         for op in reversed(list(block.ops)):

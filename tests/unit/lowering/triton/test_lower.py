@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gcomp.analysis.overwriting import overwrites
+from gcomp.analysis.overwriting import Overwriting
 from gcomp.dims import parse, symbol
 from gcomp.errors import UnsupportedError, VerificationError
 from gcomp.ir.kernel import LaunchOp
@@ -94,7 +94,7 @@ func.func @main(%a: tensor<6x6xf32>, %c: tensor<6x6xf32>) -> tensor<6x6xf32> {
 
 def test_what_a_result_lies_over_is_read_before() -> None:
     program, inputs = Program.parse(OVER), [floats(6, 6), floats(6, 6, seed=1)]
-    assert overwrites(next(op for op in program.ops() if op.results and len(op.results) == 2), 1, 0)
+    assert Overwriting(next(op for op in program.ops() if op.results and len(op.results) == 2)).may(1, 0)
     np.testing.assert_allclose(PlanRunner(program).run(inputs)[0], interpret(program, inputs)[0], rtol=1e-5, atol=1e-6)
 
 
