@@ -70,6 +70,11 @@ def denormal(x: Array) -> Any:
     return (x != 0) & (np.abs(x) < np.finfo(x.dtype).tiny)
 
 
+def tiny(x: Array) -> Any:
+    """Where numbers are no further from 0 than the smallest normal one."""
+    return (x != 0) & (np.abs(x) <= np.finfo(x.dtype).tiny)
+
+
 def _unusual(x: Array) -> Any:
     return ~np.isfinite(x)
 
@@ -108,7 +113,7 @@ def _special_results(op: Operation, args: Sequence[Value], results: Sequence[Val
 
 def _batch_norm(op: Operation, args: Sequence[Value], results: Sequence[Value]) -> Mask:
     """The infinities and NaN of a normalization, by its own formula in double or in f32, or as
-    `x * s + (offset - mean * s)`."""
+    `x * s + (offset - mean * s)`; what is scaled by a denormal `s`."""
     x, *of_features = (np.asarray(value) for value in args)
     wide = np.dtype(np.float64 if x.dtype == np.float64 else np.float32)
     norm = cast(hlo.BatchNormInferenceOp, op)
@@ -120,7 +125,7 @@ def _batch_norm(op: Operation, args: Sequence[Value], results: Sequence[Value]) 
         factor = scale / root
         written = x.astype(wide) * factor + (offset - mean * factor)
         defined = (x.astype(wide) - mean) / root * scale + offset
-    return np.asarray(_special_results(op, args, results)) | _unusual(written) | _unusual(defined)
+    return np.asarray(_special_results(op, args, results)) | _unusual(written) | _unusual(defined) | tiny(factor)
 
 
 def _angles(op: Operation, args: Sequence[Value], results: Sequence[Value]) -> Mask:

@@ -51,6 +51,16 @@ def test_denormals_excuse_what_changes_when_they_are_flushed() -> None:
     assert found == {"denormals": [[True, False, False], False]}
 
 
+def test_what_rounds_up_to_the_least_normal_number_is_flushed() -> None:
+    program = Program.parse("""func.func @main(%x: tensor<2xf64>, %y: tensor<2xf64>) -> tensor<2xf64> {
+      %0 = stablehlo.multiply %x, %y : tensor<2xf64>
+      return %0 : tensor<2xf64>
+    }""")
+    least = np.finfo(np.float64).tiny
+    found = reach(program, np.full(2, least), np.array([np.nextafter(1, 0), 2]))
+    assert found == {"denormals": [[True, False]]}
+
+
 def test_what_is_open_excuses_elements_of_few_bits_and_functions_with_a_domain() -> None:
     second = Program.parse("""func.func @main(%x: tensor<4xui2>, %i: tensor<ui2>) -> tensor<4xui2> {
       %0 = "stablehlo.reduce"(%x, %i) <{dimensions = array<i64>}> ({
@@ -224,4 +234,17 @@ def test_a_normalization_may_overflow_before_it_is_scaled() -> None:
       return %1 : tensor<1x2xi1>
     }""")
     found = reach(program, np.array([[1.6777216e37, 1.0]], np.float32), np.zeros(1, np.float32))
+    assert found["batch norm"] == [[[True, False]]]
+
+
+def test_a_denormal_scale_of_a_normalization_is_flushed() -> None:
+    """Before it meets a large element: 1 where the formula gives -3."""
+    program = Program.parse("""func.func @main(%x: tensor<1x2xf32>, %s: tensor<2xf32>) -> tensor<1x2xf32> {
+      %one = stablehlo.constant dense<1.0> : tensor<2xf32>
+      %0 = "stablehlo.batch_norm_inference"(%x, %s, %one, %one, %one) <{epsilon = 0.001 : f32, feature_index = 1 : i64}>
+        : (tensor<1x2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> tensor<1x2xf32>
+      return %0 : tensor<1x2xf32>
+    }""")
+    least = -np.finfo(np.float32).tiny
+    found = reach(program, np.full((1, 2), 3.4e38, np.float32), np.array([least, 1e-30], np.float32))
     assert found["batch norm"] == [[[True, False]]]
