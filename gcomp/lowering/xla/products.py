@@ -102,33 +102,41 @@ def _apart(p: Printer, written: _Written, indent: str) -> None:
     if not single or not (text == "f64" or is_complex(text)):
         return
     for i, dimension in enumerate((d.input_feature_dimension, d.kernel_input_feature_dimension)):
-        names[i], types[i] = _pad(p, names[i], types[i], {dimension: (1, 1)}, indent)
+        names[i], types[i] = _pad(p, names[i], types[i], {dimension: (0, 1, 1)}, indent)
 
 
 def _spread(p: Printer, written: _Written, indent: str) -> None:
-    """Dilate the input apart where the convolution looks like groups that lie along a spatial dimension.
+    """Dilate the input apart where the convolution looks like groups that lie along a spatial dimension, and crop it
+    apart where it is padded at its other end.
 
-    XLA then takes the kernel for as large as the input, exchanges the two, and ends the process. The barrier keeps it
-    from putting the dilation back.
+    XLA takes the kernel of the first for as large as the input, exchanges the two, and ends the process; over the
+    second it reads beyond the input. The barrier keeps it from putting dilation and padding back.
     """
     op, names, types = written.op, written.names, written.types
     window, d = op.window(), op.dimensions
+    gaps, pairs = window["lhs_dilation"], [(int(low), int(high)) for low, high in window["padding"]]
     sizes = [shape_of(op.rhs)[dimension] for dimension in d.kernel_spatial_dimensions]
-    alike = [
-        size == gap and stride == gap - 1 and gap > 1 and (*pair,) == (0, 0) and apart == 1
-        for size, gap, stride, pair, apart in zip(
-            sizes, window["lhs_dilation"], window["window_strides"], window["padding"], window["rhs_dilation"],
-            strict=True,
+    apart = [
+        low < 0 < high
+        or (size == gap and stride == gap - 1 and gap > 1 and (low, high) == (0, 0) and dilation == 1)
+        for size, gap, stride, (low, high), dilation in zip(
+            sizes, gaps, window["window_strides"], pairs, window["rhs_dilation"], strict=True
         )
     ]  # fmt: skip
-    if not any(alike):
+    if not any(apart):
         return
-    gaps = window["lhs_dilation"]
-    pads = {d.input_spatial_dimensions[i]: (gaps[i] - 1, 0) for i, yes in enumerate(alike) if yes}
+    pads = {
+        dimension: (min(pair[0], 0), 0, gap - 1)
+        for dimension, gap, pair, yes in zip(d.input_spatial_dimensions, gaps, pairs, apart, strict=True)
+        if yes
+    }
     name, types[0] = _pad(p, names[0], types[0], pads, indent)
     names[0] = barrier(p, name, types[0], indent)
-    left = [1 if yes else gap for gap, yes in zip(gaps, alike, strict=True)]
-    written.properties = {**written.properties, "lhs_dilation": encode("lhs_dilation", left)}
+    left = {
+        "lhs_dilation": [1 if yes else gap for gap, yes in zip(gaps, apart, strict=True)],
+        "padding": [(max(low, 0) if yes else low, high) for (low, high), yes in zip(pairs, apart, strict=True)],
+    }
+    written.properties = {**written.properties, **{key: encode(key, value) for key, value in left.items()}}
 
 
 def _hidden(p: Printer, written: _Written, indent: str) -> None:
@@ -138,15 +146,18 @@ def _hidden(p: Printer, written: _Written, indent: str) -> None:
         written.names[0] = barrier(p, written.names[0], written.types[0], indent)
 
 
-def _pad(p: Printer, name: str, type: Tensor, pads: Mapping[int, tuple[int, int]], indent: str) -> tuple[str, Tensor]:
-    """The name and type of a value with zeros between the elements of dimensions, and after them: how many of each."""
+def _pad(
+    p: Printer, name: str, type: Tensor, pads: Mapping[int, tuple[int, int, int]], indent: str
+) -> tuple[str, Tensor]:
+    """The name and type of a value with zeros before, after, and between the elements of dimensions: how many of each
+    (negative: elements taken away)."""
     scalar, text, rank = p.types([tensor((), element_of(type))]), dtype_text(type), rank_of(type)
-    between, high = ([pads.get(d, (0, 0))[i] for d in range(rank)] for i in range(2))
+    low, high, between = ([pads.get(d, (0, 0, 0))[i] for d in range(rank)] for i in range(3))
     shape = [
-        window_size(size, 1, 1, (0, after), gap + 1, 1)
-        for size, gap, after in zip(shape_of(type), between, high, strict=True)
+        window_size(size, 1, 1, (before, after), gap + 1, 1)
+        for size, before, after, gap in zip(shape_of(type), low, high, between, strict=True)
     ]
     number = "(0.0,0.0)" if is_complex(text) else "0.0" if is_float(text) else "false" if text == "i1" else "0"
     zero, wide = p.line(f"stablehlo.constant dense<{number}> : {scalar}", indent), with_shape(type, shape)
-    padded = f"stablehlo.pad {name}, {zero}, low = {[0] * rank}, high = {high}, interior = {between}"
+    padded = f"stablehlo.pad {name}, {zero}, low = {low}, high = {high}, interior = {between}"
     return p.line(f"{padded} : ({p.types([type])}, {scalar}) -> {p.types([wide])}", indent), wide

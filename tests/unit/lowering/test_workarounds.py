@@ -386,6 +386,36 @@ def test_groups_of_one_feature_do_not_meet(text: str) -> None:
     assert np.array_equal(found, [[np.nan, np.nan, 6, 8, 15, 18]], equal_nan=True), found
 
 
+@pytest.mark.parametrize("pads", [[[-1, 1], [0, 0]], [[-2, 2], [-1, 3]], [[1, -1], [-1, 1]], [[-3, 1], [0, -1]]])
+@pytest.mark.parametrize("gaps", [[1, 1], [3, 1]])
+def test_convolutions_of_what_is_cropped_at_one_end_and_padded_at_the_other(pads: Any, gaps: list[int]) -> None:
+    sizes = [gap * 3 - gap + 1 + low + high - 1 for gap, (low, high) in zip(gaps, pads, strict=True)]
+    result = f"tensor<3x2x{sizes[0]}x{sizes[1]}xf32>"
+    agree(
+        f"""(%x: tensor<3x4x3x3xf32>, %w: tensor<4x2x2x2xf32>) -> {result} {{
+      %0 = stablehlo.convolution(%x, %w) dim_numbers = [b, f, 0, 1]x[i, o, 0, 1]->[b, f, 0, 1],
+        window = {{stride = [1, 1], pad = {pads}, lhs_dilate = {gaps}, rhs_dilate = [1, 1]}}
+        {{batch_group_count = 1 : i64, feature_group_count = 1 : i64}}
+        : (tensor<3x4x3x3xf32>, tensor<4x2x2x2xf32>) -> {result}
+      return %0 : {result}
+    }}""",
+        np.arange(108, dtype=np.float32).reshape(3, 4, 3, 3), np.arange(32, dtype=np.float32).reshape(4, 2, 2, 2),
+    )  # fmt: skip
+
+
+def test_a_convolution_along_a_line_that_is_cropped_at_one_end_and_padded_at_the_other() -> None:
+    agree(
+        """(%x: tensor<3x4x2xf32>, %w: tensor<4x1x2xf32>) -> tensor<3x1x1xf32> {
+      %0 = stablehlo.convolution(%x, %w) dim_numbers = [b, f, 0]x[i, o, 0]->[b, f, 0],
+        window = {stride = [1], pad = [[-1, 1]], lhs_dilate = [1], rhs_dilate = [1]}
+        {batch_group_count = 1 : i64, feature_group_count = 1 : i64}
+        : (tensor<3x4x2xf32>, tensor<4x1x2xf32>) -> tensor<3x1x1xf32>
+      return %0 : tensor<3x1x1xf32>
+    }""",
+        np.arange(24, dtype=np.float32).reshape(3, 4, 2), np.arange(8, dtype=np.float32).reshape(4, 1, 2),
+    )  # fmt: skip
+
+
 @pytest.mark.parametrize(("text", "wide"), [("i2", "i2"), ("ui4", "ui4"), ("i2", "i8")])
 def test_convolutions_of_few_bits(text: str, wide: str) -> None:
     x, w = (np.arange(n).astype(dtype_of(text)).reshape(shape) for n, shape in ((4, (4, 1)), (2, (1, 2))))
