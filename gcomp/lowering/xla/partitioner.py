@@ -273,11 +273,11 @@ def _cropped(dilations: Sequence[int] | None, padding: Array | None) -> list[int
 
 
 def _windows(op: hlo.ReduceWindowOp, devices: int) -> Held:
-    """Dimensions that are spread apart and cropped; those that have fewer windows than there are devices."""
-    cropped = _cropped(op.value("base_dilations"), op.value("padding"))
+    """Dimensions that are spread apart; those that have fewer windows than there are devices."""
     count, w = len(op.results), op.window()
+    apart = [k for k, by in enumerate(w["base_dilations"]) if by > 1]
     few = _few(shape_of(op.results[0]), w["window_dimensions"], w["window_strides"], devices)
-    return {number: [*cropped, *few] for number in (*range(count), *range(2 * count, 3 * count))}
+    return {number: [*apart, *few] for number in (*range(count), *range(2 * count, 3 * count))}
 
 
 def _scattered(op: hlo.SelectAndScatterOp, _devices: int) -> Held:
@@ -295,16 +295,15 @@ def _few(results: Sequence[Size], sizes: Sequence[Size], strides: Sequence[int],
     return [k for k, (count, size, by) in enumerate(moves) if (size, by) != (1, 1) and not below(devices - 1, count)]
 
 
-def _padded(op: hlo.PadOp, devices: int) -> Held:
-    """Dimensions that are cropped, and those of fewer elements than devices that are spread apart: the process ends, a
-    slice takes more than there is, or parts are others' in a branch."""
+def _padded(op: hlo.PadOp, _devices: int) -> Held:
+    """Dimensions that are cropped, and those that are spread apart: the process ends, a slice takes more than there is,
+    or parts are others'."""
     low, high, gaps = map(sizes_of, (op.edge_padding_low, op.edge_padding_high, op.interior_padding))
-    sides = zip(low, high, gaps, shape_of(op.operand), strict=True)
     held = [
-        k for k, (before, after, gap, size) in enumerate(sides)
-        if any(isinstance(n, int) and n < 0 for n in (before, after))
-        or (gap != 0 and not (isinstance(size, int) and size >= devices))
-    ]  # fmt: skip
+        k
+        for k, (before, after, gap) in enumerate(zip(low, high, gaps, strict=True))
+        if gap != 0 or any(isinstance(n, int) and n < 0 for n in (before, after))
+    ]
     return {0: held, 2: held}
 
 

@@ -364,14 +364,17 @@ def logical(writer: Writer) -> Writer:
 
 
 def clamp(writer: Writer) -> Writer:
-    """Bounds that are not known to be in order: XLA takes `clamp(a, x, b)` to be at least `a`, where it may be `b`."""
+    """Bounds that are not known to be in order: XLA takes `clamp(a, x, b)` to be at least `a`, where it may be `b`.
+
+    Booleans: XLA folds `clamp(false, false, true)` to true.
+    """
 
     def write(p: Printer, op: Operation, indent: str) -> str:
         low, _, high = op.operands
-        ends = [known.array() for v in (low, high) if (known := constant_of(v)) is not None]
-        if len(ends) == len((low, high)) and bool((ends[0] <= ends[1]).all()):
-            return writer(p, op, indent)
         type, text = p.types(op.result_types), dtype_text(op.results[0].type)
+        ends = [known.array() for v in (low, high) if (known := constant_of(v)) is not None]
+        if text != "i1" and len(ends) == len((low, high)) and bool((ends[0] <= ends[1]).all()):
+            return writer(p, op, indent)
         names = list(p.in_one_type(op, indent))
         if low is high and is_integer(text):
             # So LLVM finds out by itself, and takes hours over a power of that which is padded.

@@ -145,6 +145,25 @@ def test_bounds_out_of_order() -> None:
     }""", np.array([5, 0], np.int32), np.array([3, 3], np.int32), np.array(1, np.int32))  # fmt: skip
 
 
+def test_booleans_are_clamped_where_they_are_constants() -> None:
+    agree("""() -> tensor<8xi1> {
+      %a = stablehlo.constant dense<[false, false, false, false, true, true, true, true]> : tensor<8xi1>
+      %x = stablehlo.constant dense<[false, false, true, true, false, false, true, true]> : tensor<8xi1>
+      %b = stablehlo.constant dense<[false, true, false, true, false, true, false, true]> : tensor<8xi1>
+      %0 = stablehlo.clamp %a, %x, %b : tensor<8xi1>
+      return %0 : tensor<8xi1>
+    }""")
+
+
+def test_booleans_are_clamped_between_constants_in_order() -> None:
+    agree("""() -> tensor<i1> {
+      %no = stablehlo.constant dense<false> : tensor<i1>
+      %yes = stablehlo.constant dense<true> : tensor<i1>
+      %0 = stablehlo.clamp %no, %no, %yes : tensor<i1>
+      return %0 : tensor<i1>
+    }""")
+
+
 def test_constant_bounds_in_order_stay_a_clamp() -> None:
     program = Program.parse("""func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
       %a = stablehlo.constant dense<0.0> : tensor<f32>

@@ -367,6 +367,31 @@ CUT_WRONGLY = {
         return %1 : tensor<3xf32>""",
         ((1,), ()),
     ),
+    "elements spread apart, as many on each device": (
+        """(%x: tensor<4x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}]>}, %z: tensor<f32>)
+            -> (tensor<9x4xf32>, tensor<4x9xi32>) {
+        %0 = stablehlo.pad %x, %z, low = [0, 0], high = [0, 2], interior = [0, 1]
+            : (tensor<4x4xf32>, tensor<f32>) -> tensor<4x9xf32>
+        %1 = stablehlo.sine %0 : tensor<4x9xf32>
+        %2 = stablehlo.transpose %1, dims = [1, 0] : (tensor<4x9xf32>) -> tensor<9x4xf32>
+        %3 = stablehlo.convert %1 {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{}, {"b"}]>]>}
+            : (tensor<4x9xf32>) -> tensor<4x9xi32>
+        return %2, %3 : tensor<9x4xf32>, tensor<4x9xi32>""",
+        ((4, 4), ()),
+    ),
+    "windows over elements that are spread apart": (
+        """(%x: tensor<2x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}]>}, %z: tensor<f32>) -> tensor<2x16xf32> {
+        %0 = "stablehlo.reduce_window"(%x, %z) <{window_dimensions = array<i64: 1, 1>,
+            base_dilations = array<i64: 1, 2>, padding = dense<[[0, 0], [0, 1]]> : tensor<2x2xi64>}> ({
+          ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+            %s = stablehlo.add %a, %b : tensor<f32>
+            stablehlo.return %s : tensor<f32>
+        }) : (tensor<2x8xf32>, tensor<f32>) -> tensor<2x16xf32>
+        %1 = sdy.sharding_constraint %0 <@mesh, [{}, {"a"}]> : tensor<2x16xf32>
+        %2 = stablehlo.negate %1 : tensor<2x16xf32>
+        return %2 : tensor<2x16xf32>""",
+        ((2, 8), ()),
+    ),
     "folds of which one looks at its own elements": (
         """(%x: tensor<1x4x2xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}, {"a"}]>}, %z: tensor<f32>)
             -> tensor<1x4xf32> {
@@ -493,6 +518,7 @@ ALSO_ALONG_B = (
     "a slice beside all of its operand", "a convolution into wider elements",
     "sources of windows over what is cropped", "an update from the tensor that it updates",
     "a kernel that is cut, over an image that is spread apart",
+    "elements spread apart, as many on each device",
 )  # fmt: skip
 """Of these, XLA's fault shows where there is an axis besides."""
 
