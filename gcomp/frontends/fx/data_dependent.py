@@ -13,6 +13,7 @@ from xdsl.ir import SSAValue
 from gcomp import dims
 from gcomp.dims import Size
 from gcomp.dtypes import is_float, is_integer
+from gcomp.errors import UnsupportedError
 from gcomp.frontends.fx.context import NodeContext
 from gcomp.frontends.fx.registry import Results, imports
 from gcomp.frontends.fx.values import size_of
@@ -62,9 +63,15 @@ def nonzero(ctx: NodeContext) -> Results:
 
 @imports("masked_select")
 def masked_select(ctx: NodeContext) -> Results:
-    """The elements where a mask holds, in row-major order; both are broadcast."""
+    """The elements where a mask holds, in row-major order; both are broadcast.
+
+    UnsupportedError where elements are: torch bounds the size of the result by their number before that.
+    """
     b = ctx.b
     shape = b.broadcast_shape(ctx.shape(), ctx.shape("mask"))
+    if shape != ctx.shape():
+        why = "torch takes the result for no greater than self, which mask broadcasts"
+        raise UnsupportedError(f"gcomp does not import this {ctx.operator}", where=ctx.where, why=why)
     x, mask = (b.broadcast_to(ctx[name], shape) for name in ("self", "mask"))
     flat = never_empty(ctx, b.reshape(x, (dims.product(shape),)), [0])
     return take(b, flat, places(ctx, mask, ctx.out_shape()[0]), 0)

@@ -21,10 +21,10 @@ from gcomp.frontends.fx.memory import Memory
 from gcomp.frontends.fx.numbers import READ_FROM_DATA, Numbers
 from gcomp.frontends.fx.streams import Streams
 from gcomp.frontends.fx.torch_api import TORCH_FOLDER, pytree, torch, without_modes
-from gcomp.frontends.fx.values import array_of, size_of
+from gcomp.frontends.fx.values import ELEMENTS, array_of, size_of
 from gcomp.ir import locations
 from gcomp.ir.builder import Builder
-from gcomp.ir.types import shape_of
+from gcomp.ir.types import dtype_text, shape_of
 from gcomp.owners import is_foreign
 
 _INSTALLED_TORCH = re.compile(r"[\\/](site|dist)-packages[\\/]torch[\\/]")
@@ -146,7 +146,9 @@ class _Called:
 def _translate(ctx: NodeContext, importer: registry.Importer, value: Any) -> registry.Results:
     """An importer's results for a node's fake value. What the layers below refuse is said of the node."""
     try:
-        return _as_torch_says(ctx.b, importer(ctx), value)
+        results = importer(ctx)
+        _check_types(ctx, results, value)
+        return _as_torch_says(ctx.b, results, value)
     except GcompError:
         raise
     except (VerifyException, dims.DimError) as error:
@@ -155,6 +157,22 @@ def _translate(ctx: NodeContext, importer: registry.Importer, value: Any) -> reg
     except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
         why = f"{type(error).__name__}: {error}"
         raise InternalError(f"gcomp failed to import a {ctx.operator}", where=ctx.where, why=why) from error
+
+
+def _check_types(ctx: NodeContext, results: registry.Results, value: Any) -> None:
+    """Refuse results of other types than torch's: the overload means more than the operator that it is taken for."""
+    wanted: Sequence[Any] = cast("Sequence[Any]", value) if isinstance(value, tuple | list) else [value]
+    for result, one in zip([results] if isinstance(results, SSAValue) else results, wanted, strict=False):
+        _check_type(ctx, result, one)
+
+
+def _check_type(ctx: NodeContext, result: SSAValue | None, wanted: Any) -> None:
+    if result is None or not isinstance(wanted, torch.Tensor):  # Tokens, which order effects, are nothing.
+        return
+    own, torchs = dtype_text(result.type), ELEMENTS.get(wanted.dtype)
+    if torchs is not None and own != torchs:
+        why = f"gcomp computes {own} where torch gives {torchs}"
+        raise UnsupportedError(f"gcomp does not import this {ctx.operator}", where=ctx.where, why=why)
 
 
 def _as_torch_says(b: Builder, results: registry.Results, value: Any) -> registry.Results:

@@ -128,13 +128,22 @@ def pin_scattered(program: Program) -> None:
 
 
 def pin_sliced(program: Program) -> None:
-    """Let slices that begin at the first element take others' operands from behind a barrier: once a slice and its
-    operand are cut the same way, XLA's partitioner takes the slice for the operand, wherever else that is used."""
-    for op in [op for op in program.ops() if isinstance(op, hlo.SliceOp) and _is_shared(op.operand)]:
-        starts, ends, steps = (cast(tuple[int, ...], op.value(name)) for name in _BOUNDS)
-        dims = zip(starts, ends, steps, shape_of(op.operand), strict=True)
-        if any(start == 0 and step == 1 and end != size for start, end, step, size in dims):
-            op.operands[0] = Builder(program, InsertPoint.before(op)).emit(hlo.OptimizationBarrierOp, op.operand)
+    """Let slices that begin at the first element, or may, take others' operands from behind a barrier: once a slice and
+    its operand are cut the same way, XLA's partitioner takes the slice for the operand, wherever else that is used."""
+    for op in [op for op in program.ops() if isinstance(op, hlo.SliceOp | hlo.DynamicSliceOp)]:
+        if _is_shared(op.operands[0]) and _may_be_first(op):
+            op.operands[0] = Builder(program, InsertPoint.before(op)).emit(hlo.OptimizationBarrierOp, op.operands[0])
+
+
+def _may_be_first(op: hlo.SliceOp | hlo.DynamicSliceOp) -> bool:
+    """Whether a slice takes some of the elements of a dimension, the first among them. (XLA finds out what is constant
+    of a dynamic slice's starts.)"""
+    sizes = shape_of(op.operands[0])
+    if isinstance(op, hlo.DynamicSliceOp):
+        return any(size != own for size, own in zip(sizes, shape_of(op.results[0]), strict=True))
+    starts, ends, steps = (cast(tuple[int, ...], op.value(name)) for name in _BOUNDS)
+    dims = zip(starts, ends, steps, sizes, strict=True)
+    return any(start == 0 and step == 1 and end != size for start, end, step, size in dims)
 
 
 def _is_shared(value: SSAValue) -> bool:

@@ -147,3 +147,16 @@ def test_a_changing_int_is_one_graph(
             wanted.backward()
             torch.testing.assert_close(x.grad, y.grad)
     assert len(made) == graphs
+
+
+def test_elements_that_a_mask_broadcasts_are_refused() -> None:
+    """torch says that there are at most three."""
+
+    class Masked(torch.nn.Module):
+        def forward(self, x: Any, mask: Any) -> Any:
+            return torch.masked_select(x, mask)
+
+    exported = torch.export.export(Masked(), (X[:, :1], torch.ones(3, 4, dtype=torch.bool)))
+    with pytest.raises(UnsupportedError, match="which mask broadcasts") as error:
+        gcomp.compile(exported)
+    assert "masked_select" in str(error.value)

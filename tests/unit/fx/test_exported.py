@@ -96,6 +96,19 @@ def test_operators_that_decide_by_data_when_exported_are_refused() -> None:
             export_module(function, (torch.eye(3), torch.eye(3)))
 
 
+def test_an_overload_that_gives_another_type_is_refused() -> None:
+    """`mm.dtype` sums in f32 and keeps it, which a product of bf16 does not."""
+
+    class Widened(nn.Module):
+        def forward(self, x: Any) -> Any:
+            return torch.mm(x, x, out_dtype=torch.float32)
+
+    exported = torch.export.export(Widened(), (torch.ones(4, 4, dtype=torch.bfloat16),))
+    with pytest.raises(UnsupportedError, match=r"aten::mm\.dtype") as error:
+        gcomp.compile(exported)
+    assert "gcomp computes bf16 where torch gives f32" in str(error.value)
+
+
 def test_python_deciding_by_data_is_refused_with_a_way_out() -> None:
     class Branch(nn.Module):
         def forward(self, x: Any) -> Any:

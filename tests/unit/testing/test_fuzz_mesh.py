@@ -392,6 +392,20 @@ CUT_WRONGLY = {
         return %2 : tensor<2x16xf32>""",
         ((2, 8), ()),
     ),
+    "a dynamic slice of the first elements beside all of its operand": (
+        """(%x: tensor<2xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a"}]>}, %z: tensor<f32>)
+            -> (tensor<f32>, tensor<1xf32>) {
+        %i = stablehlo.constant dense<0> : tensor<i32>
+        %0 = stablehlo.dynamic_slice %x, %i, sizes = [1] {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{}]>]>}
+            : (tensor<2xf32>, tensor<i32>) -> tensor<1xf32>
+        %1, %2 = stablehlo.reduce(%x init: %z), (%x init: %z) across dimensions = [0]
+          : (tensor<2xf32>, tensor<2xf32>, tensor<f32>, tensor<f32>) -> (tensor<f32>, tensor<f32>)
+          reducer(%a: tensor<f32>, %b: tensor<f32>) (%c: tensor<f32>, %d: tensor<f32>) {
+          stablehlo.return %a, %c : tensor<f32>, tensor<f32>
+        }
+        return %1, %0 : tensor<f32>, tensor<1xf32>""",
+        ((2,), ()),
+    ),
     "folds of which one looks at its own elements": (
         """(%x: tensor<1x4x2xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}, {"a"}]>}, %z: tensor<f32>)
             -> tensor<1x4xf32> {
@@ -519,6 +533,7 @@ ALSO_ALONG_B = (
     "sources of windows over what is cropped", "an update from the tensor that it updates",
     "a kernel that is cut, over an image that is spread apart",
     "elements spread apart, as many on each device",
+    "a dynamic slice of the first elements beside all of its operand",
 )  # fmt: skip
 """Of these, XLA's fault shows where there is an axis besides."""
 
