@@ -30,6 +30,11 @@ Row = Callable[["Kernel", Any], None]
 """Prints an op."""
 
 
+_DEEPEST = 64
+"""Beyond so many tiles that are computed when they are read, one from another, a tile is computed at once: each level
+takes frames of Python's stack."""
+
+
 class Kernel:
     """A kernel in the making. `width` is how many lanes vectors have, `words` how bytes are multiplied."""
 
@@ -124,7 +129,7 @@ class Kernel:
     def _computed(
         self, shape: Sequence[int], dtype: str, read: Read, sources: Sequence[Tile], *, lazily: bool
     ) -> Tile:  # fmt: skip
-        if lazily:
+        if lazily and all(source.depth < _DEEPEST for source in sources):
             return View(self.w, shape, dtype, self.width, read, sources)
         (found,) = self.together([(shape, dtype)], lambda row, column, lanes: [read(row, column, lanes)], sources)
         return found

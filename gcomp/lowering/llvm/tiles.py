@@ -37,6 +37,8 @@ class Tile(ABC):
         self.w, self.shape, self.dtype = w, tuple(shape), dtype
         self.sources = sources
         """The tiles that elements are computed from when they are read."""
+        self.depth = 1 + max((source.depth for source in sources), default=-1)
+        """How many tiles in a row are read for an element."""
         self.columns = self.shape[-1] if self.shape else 1
         self.rows = prod(self.shape[:-1])
         self.width = gcd(width, self.columns)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import gcomp
 from gcomp.dtypes import dtype_of
 from gcomp.lowering.llvm.lower import code_texts
 from tests.unit.lowering.llvm.test_lower import HERE, agree, floats, planned
@@ -135,3 +136,15 @@ def test_what_has_no_order_is_combined_in_more_chains(columns: int, function: st
     given[3, 7] = np.inf
     found = agree(text, [given])
     np.testing.assert_array_equal(found[1], getattr(np, function).reduce(given, axis=1))
+
+
+def test_many_pieces_of_one_element_are_joined() -> None:
+    """Each is a choice between a piece and the choices before it: more than Python's stack has room for."""
+    count, one = 400, "tensor<1xi64>"
+    program = f"""func.func @main(%x: {one}, %y: {one}) -> tensor<{count}xi64> {{
+      %0 = stablehlo.concatenate {", ".join(["%x", "%y"] * (count // 2))}, dim = 0
+        : ({", ".join([one] * count)}) -> tensor<{count}xi64>
+      return %0 : tensor<{count}xi64>
+    }}"""
+    (found,) = gcomp.compile(program, target="cpu")(np.array([3]), np.array([7]))
+    assert np.array_equal(found, [3, 7] * (count // 2))
