@@ -65,11 +65,12 @@ def nonzero(ctx: NodeContext) -> Results:
 def masked_select(ctx: NodeContext) -> Results:
     """The elements where a mask holds, in row-major order; both are broadcast.
 
-    UnsupportedError where elements are: torch bounds the size of the result by their number before that.
+    UnsupportedError where more than two elements are, and their number is known: torch (2.13) bounds the size of the
+    result by it, as if they were not broadcast (`torch._subclasses.fake_impls.masked_select`).
     """
     b = ctx.b
-    shape = b.broadcast_shape(ctx.shape(), ctx.shape("mask"))
-    if shape != ctx.shape():
+    shape, count = b.broadcast_shape(ctx.shape(), ctx.shape("mask")), dims.product(ctx.shape())
+    if shape != ctx.shape() and isinstance(count, int) and count > 2:
         why = "torch takes the result for no greater than self, which mask broadcasts"
         raise UnsupportedError(f"gcomp does not import this {ctx.operator}", where=ctx.where, why=why)
     x, mask = (b.broadcast_to(ctx[name], shape) for name in ("self", "mask"))
