@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Sequence
 from math import prod
 from typing import Any, cast
 
-import numpy as np
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, i64
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
@@ -22,9 +21,9 @@ from gcomp.ir.types import below, dtype_text, element_of, rank_of, shape_of, wit
 from gcomp.lowering.xla.indices import gathers_from_its_place
 from gcomp.sharding import DimensionSharding, Sharding
 
-Array = np.ndarray[Any, Any]
 _INDEX_BITS = 32
 _BOUNDS = ("start_indices", "limit_indices", "strides")
+
 Held = dict[int, Iterable[int]]
 """Operand, or a result after these, by its number -> the dimensions of which each device needs all."""
 
@@ -260,8 +259,9 @@ def _convolved(op: hlo.ConvolutionOp, devices: int) -> Held:
     images = [shape_of(op.lhs)[k] for k in n.input_spatial_dimensions]
     sizes = [shape_of(op.rhs)[k] for k in n.kernel_spatial_dimensions]
     reach = [1 + (size - 1) * by for size, by in zip(sizes, w["rhs_dilation"], strict=True)]
+    spread = zip(w["lhs_dilation"], w["padding"], strict=True)
     held = [
-        *_cropped(op.value("lhs_dilation"), op.value("padding")),
+        *[k for k, (by, pads) in enumerate(spread) if by > 1 and min(pads) < 0],
         *_few([shape_of(op.result)[k] for k in n.output_spatial_dimensions], sizes, w["window_strides"], devices),
         *[k for k, size in enumerate(reach) if size != 1 and not below(size * devices, images[k])],
         *[k for k, by in enumerate(w["lhs_dilation"]) if by != 1 and not below(devices - 1, images[k])],
@@ -272,13 +272,6 @@ def _convolved(op: hlo.ConvolutionOp, devices: int) -> Held:
         2: [n.output_spatial_dimensions[k] for k in held],
     }
     return {number: [*grouped.get(number, ()), *spatial.get(number, ())] for number in range(3)}
-
-
-def _cropped(dilations: Sequence[int] | None, padding: Array | None) -> list[int]:
-    """The dimensions in which elements are spread apart and taken away."""
-    if dilations is None or padding is None:
-        return []
-    return [k for k, (by, edges) in enumerate(zip(dilations, padding, strict=True)) if by > 1 and min(edges) < 0]
 
 
 def _windows(op: hlo.ReduceWindowOp, devices: int) -> Held:
