@@ -36,8 +36,8 @@ def taking_part(artifact: Path, coordinator: str | None, processes: int, number:
         raise
 
 
-def _mesh_of(path: Path) -> tuple[int, str]:
-    """How many devices an artifact is for, and a digest of all that it holds."""
+def _mesh_of(path: Path) -> tuple[str, int, str]:
+    """Of which platform and how many devices an artifact is for, and a digest of all that it holds."""
     if path.suffix != ".gcomp":
         fix = "compile it first: gcomp compile MODEL --mesh data=4 --sharding x=data"
         raise UsageError(f"{path} is not an artifact", why="all processes run one", fix=fix)
@@ -46,7 +46,8 @@ def _mesh_of(path: Path) -> tuple[int, str]:
         digest = hashlib.sha256(artifact.member(MANIFEST)).hexdigest()
     if not returned.mesh:
         raise UsageError(f"{path} is for one device", fix="compile it with --mesh data=4 --sharding x=data")
-    return math.prod(axis.size for axis in returned.mesh), digest
+    platform = artifact.manifest.target.partition(":")[2]
+    return platform, math.prod(axis.size for axis in returned.mesh), digest
 
 
 __all__ = ["taking_part"]

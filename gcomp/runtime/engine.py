@@ -50,13 +50,15 @@ class Engine(ABC):
     family: ClassVar[str]
     samples: ClassVar[tuple[str, ...]]
     abilities: ClassVar[frozenset[Ability]]
+    lacking: ClassVar[Mapping[str, frozenset[Ability]]] = {}
+    """By variant, which abilities of the family's it has not got."""
     reasons: ClassVar[Mapping[Ability, str]] = {}
-    """Why the family lacks an ability."""
+    """Why an ability is lacking."""
 
     def __init__(self, name: str) -> None:
         """Raises UsageError for a name that is none of the family's."""
         self.name = name
-        self.variants = tuple(variant.strip() for variant in name.partition(":")[2].split(","))
+        self.variants = _variants(name)
         if not self.accepts():
             raise UsageError(f"there is no target {name[:80]!r}", fix=f"the targets are: {known_targets()}")
 
@@ -69,15 +71,20 @@ class Engine(ABC):
         """Whether the variants are ones that the family may have; a GPU that is not known is refused when compiling."""
         return all(self.variants)
 
+    @classmethod
+    def offers(cls, variants: tuple[str, ...], ability: Ability) -> bool:
+        """Whether the family's target of these variants has an ability."""
+        return ability in cls.abilities and not any(ability in cls.lacking.get(name, ()) for name in variants)
+
     def can(self, ability: Ability) -> bool:
         """Whether the target has an ability."""
-        return ability in self.abilities
+        return self.offers(self.variants, ability)
 
     def require(self, ability: Ability, what: str | None = None, where: str | None = None) -> None:
         """Raises the ability's error, which says `what` does not happen, for a target that has not got it."""
         if self.can(ability):
             return
-        able = [name for family in families().values() if ability in family.abilities for name in family.samples]
+        able = [name for f in families().values() for name in f.samples if f.offers(_variants(name), ability)]
         raise ability.error(
             f"{what or ability.refusal} on the target {self.name[:80]}",
             where=where,
@@ -115,6 +122,11 @@ class Engine(ABC):
     def _missing(self, ability: Ability) -> Exception:
         self.require(ability)
         return NotImplementedError(f"{type(self).__name__} says that it has {ability.name}, and does not")
+
+
+def _variants(name: str) -> tuple[str, ...]:
+    """What stands after a target's colon, between commas."""
+    return tuple(variant.strip() for variant in name.partition(":")[2].split(","))
 
 
 _OWN = ("cpu", "xla", "triton")

@@ -34,7 +34,7 @@ from gcomp.ir.program import Program
 from gcomp.judging.targets import target_failure
 from gcomp.partitioning.memory import predicted_memory
 from gcomp.partitioning.search.devices import mesh_named
-from gcomp.partitioning.search.planning import plan_of
+from gcomp.partitioning.search.planning import Plan, plan_of
 from gcomp.passes.base import PassContext
 from gcomp.passes.sharding.partition import Partition
 from gcomp.passes.sharding.shard import apply
@@ -52,8 +52,7 @@ _KINDS = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "collectiv
 _ITEM = {"pred": 1, "bf16": 2, "f16": 2, "c64": 8, "c128": 16} | {
     f"{letter}{bits}": bits // 8 for letter in "suf" for bits in (8, 16, 32, 64)
 }
-_SENT = re.compile(rf" = (\(.*?\)|\S+) ({'|'.join(_KINDS)})(?:-start)?\(.*?replica_groups=(\S+)|"
-                   r" = (\S+) (collective-permute)\(")  # fmt: skip
+_SENT = re.compile(rf" = (\(.*\)|\S+) ({'|'.join(_KINDS)})(-start)?\(.*?(?:replica_groups=(\S+)|source_target)")
 
 
 @dataclass(frozen=True)
@@ -83,12 +82,11 @@ def sends_in(hlo: str) -> Sends:
     found: Sends = Counter()
     for line in hlo.splitlines():
         if (match := _SENT.search(line)) is not None:
-            shapes, kind = (match[1], match[2]) if match[2] else (match[4], match[5])
-            size = sum(
-                _ITEM[dtype] * prod(int(n) for n in dims.split(",") if n)
-                for dtype, dims in re.findall(r"(\w+)\[([\d,]*)\]", shapes)
-            )
-            found[kind.replace("-", "_"), size * (_group(match[3]) if kind == "reduce-scatter" else 1)] += 1
+            kind, shapes = match[2], re.findall(r"(\w+)\[([\d,]*)\]", match[1])
+            if match[3] and kind != "all-reduce":  # what is under way says its operands, too
+                shapes = shapes[len(shapes) // 2 :]
+            size = sum(_ITEM[dtype] * prod(int(n) for n in dims.split(",") if n) for dtype, dims in shapes)
+            found[kind.replace("-", "_"), size * (_group(match[4]) if kind == "reduce-scatter" else 1)] += 1
     return found
 
 
@@ -119,13 +117,18 @@ def judged(program: Program, inputs: Sequence[Array], expected: Sequence[Array],
     return "" if failure is None or failure.allowed else failure.message
 
 
+def sends_of(plan: Plan) -> Sends:
+    """The collectives that a plan says."""
+    return Counter((str(m.sent.kind), m.sent.bytes) for m in plan.messages())
+
+
 def measured(member: Member, mesh: str) -> Row:
     """The row of a model on a mesh."""
     program = opened(member)
     whole, inputs = program.clone(), sample_inputs(program, 0)
     expected = interpret(program, inputs)
     plan = plan_of(program, mesh_named(mesh), SMALL)
-    planned: Sends = Counter((str(m.sent.kind), m.sent.bytes) for m in plan.messages())
+    planned = sends_of(plan)
     apply(plan)
     Partition().run(program, PassContext())
     lockstep = judged(whole, inputs, expected, interpret(program, inputs))

@@ -17,7 +17,7 @@ from gcomp.runtime.xla.joining import Member, join
 
 
 def _main(folder: Path, port: int, processes: int, number: int) -> None:
-    join(Member(f"127.0.0.1:{port}", processes, number, 120), processes, "folder")
+    join(Member(f"127.0.0.1:{port}", processes, number, 120), "cpu", processes, "folder")
     for file in sorted(folder.glob("*.gcomp")):
         model = gcomp.load(file)
         with np.load(file.with_suffix(".npz")) as given:

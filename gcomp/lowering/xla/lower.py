@@ -14,6 +14,7 @@ from gcomp.ir.locations import where
 from gcomp.ir.program import Program
 from gcomp.lowering.signatures import check_entry, host_step, match_donations, plan_value, signature_of
 from gcomp.lowering.xla.export import export
+from gcomp.lowering.xla.gpu import suit_gpu
 from gcomp.lowering.xla.meshes import (
     carry_weights,
     constrain,
@@ -37,9 +38,12 @@ def lower(program: Program, target: str = "xla:cpu", options: dict[str, Json] | 
     cannot take, and for sizes that no input determines.
     """
     check_entry(program)
-    mesh = mesh_of_program(program)
-    if mesh:
+    device, mesh = target.partition(":")[2], mesh_of_program(program)
+    if mesh or device != "cpu":
         program = program.clone()
+    if device != "cpu":
+        suit_gpu(program)
+    if mesh:
         constrain(program)
         refuse_narrow(program)
         keep_nan(program)
@@ -57,7 +61,7 @@ def lower(program: Program, target: str = "xla:cpu", options: dict[str, Json] | 
     inputs, outputs = program.inputs(), program.outputs()
     # What a call with several steps gives away is held until its end.
     aliases = match_donations(inputs, outputs) if len(steps) == 1 else []
-    draft = _Draft(program.block.args, aliases, options)
+    draft = _Draft(program.block.args, aliases, device, options)
     for step in steps:
         draft.add(step)
     plan = Plan(
@@ -81,6 +85,7 @@ class _Draft:
 
     inputs: Sequence[SSAValue]
     aliases: list[tuple[int, int]]
+    device: str
     options: dict[str, Json] | None
     numbers: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
     count: int = 0
@@ -119,7 +124,7 @@ class _Draft:
             weights=tuple(name for name, _ in uses),
             outputs=tuple(map(plan_value, part.outputs)),
             aliases=tuple(self.aliases),
-            options=options_for(found) if self.options is None else self.options,
+            options=options_for(found, self.device) if self.options is None else self.options,
         )
         self.steps.append(segment)
         self._number(part.outputs)

@@ -28,8 +28,10 @@ _WRONG_IN_512_BITS = ("chlo.atan", "stablehlo.atan2")
 """XLA makes atan2(x, 1) an atan of LLVM's, which is wrong in 512-bit vectors: of 64 elements, all."""
 
 
-def options_for(survey: Survey) -> dict[str, Json]:
-    """The options of a program, in sections `always`, `one_thread` and `many_threads`."""
+def options_for(survey: Survey, device: str) -> dict[str, Json]:
+    """The options of a program on a kind of device, in sections `always`, `one_thread` and `many_threads`."""
+    if device != "cpu":
+        return {}  # XLA's own defaults: nothing was measured there
     has_contractions = any(survey.ops.get(name) for name in ("stablehlo.dot_general", "stablehlo.convolution"))
     always: dict[str, Json] = {"xla_cpu_scheduler_type": "CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED"}
     if survey.updates_from_themselves:

@@ -16,7 +16,7 @@ import numpy as np
 from gcomp.errors import UnsupportedError
 from gcomp.runtime.inputs import Inputs, is_key, is_torch
 from gcomp.runtime.signature import Signature
-from gcomp.runtime.xla.client import ArrayImpl, Client, DeviceArray, abstract, dlpack_of, is_tracer
+from gcomp.runtime.xla.client import ArrayImpl, Client, DeviceArray, abstract, client, dlpack_of, is_tracer
 
 NUMPY, JAX, TORCH = 0, 1, 2
 """Kinds of arrays; results are of the greatest kind among the inputs."""
@@ -82,9 +82,9 @@ class Intake(Inputs):
         torch: Any = sys.modules["torch"]
         if tensor.layout is not torch.strided or tensor.is_quantized:
             raise self.mismatch(i, f"a tensor of layout {tensor.layout}", None, "Pass a dense tensor.")
-        if tensor.device.type != self._client.platform:
-            why = f"it is on {tensor.device}, and the model runs on {self._client.platform}"
-            raise self.mismatch(i, "a tensor on another device", why, f'Pass x.to("{self._client.platform}").')
+        if tensor.device.type != "cpu":
+            why = f"it is on {tensor.device}, and the model reads torch's tensors in the processor's memory"
+            raise self.mismatch(i, "a tensor on another device", why, "Pass x.cpu().")
         if self._torch_dtypes is None:
             self._torch_dtypes = [getattr(torch, dtype.name, None) for dtype in self._dtypes]
         if tensor.dtype is not self._torch_dtypes[i]:
@@ -108,6 +108,8 @@ class Intake(Inputs):
 
 def _to_torch(array: DeviceArray) -> Any:
     torch: Any = sys.modules["torch"]
+    if array.device.platform != "cpu":
+        array = client("cpu").put(np.asarray(array))
     try:
         return torch.utils.dlpack.from_dlpack(dlpack_of(array))
     except (RuntimeError, BufferError, ValueError, TypeError) as error:

@@ -103,8 +103,15 @@ class Executable:
             return None
 
 
+_INSTALL: Mapping[str, str] = {
+    "cuda": "Run it on a machine with a GPU of NVIDIA's, with JAX's plugin for it (pip install 'jax[cuda12]'), or "
+    "compile the model for cpu."
+}
+"""What to do where a platform is not there."""
+
+
 class Client:
-    """One device of JAX's client for a platform (`cpu`)."""
+    """One device of JAX's client for a platform (`cpu`, `cuda`)."""
 
     def __init__(self, platform: str) -> None:
         try:
@@ -113,9 +120,10 @@ class Client:
             raise UnsupportedError(
                 f"There is no XLA device of the kind `{platform}` here.",
                 why=str(error).splitlines()[0],
-                fix="Install jaxlib for this device, or load a model that was compiled for another target.",
+                fix=_INSTALL.get(platform, "Load a model that was compiled for another target."),
             ) from None
-        self.platform = platform
+        self.platform, self.on_host = platform, platform == "cpu"
+        """`on_host`: the device computes in the host's memory."""
         self.device: Any = self._backend.local_devices()[0]
         self._devices = [self.device]
         self._device_list = jaxlib.DeviceList((self.device,))

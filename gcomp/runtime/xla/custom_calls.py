@@ -16,6 +16,14 @@ ALLOWED = re.compile(
 _NAMED = re.compile(r'custom_call\s+@(?:"([^"]*)"|([\w$.-]+))|call_target_name\s*=\s*"([^"]*)"')
 
 
+_OF_HOST = re.compile(r"lapack_\w+|tridiagonal_solve_perturbed_ffi|gcomp_print")
+
+
+def is_of_host(target: str) -> bool:
+    """Whether a target is there on processors alone."""
+    return _OF_HOST.fullmatch(target) is not None
+
+
 def refused_targets(targets: Iterable[str]) -> list[str]:
     """Those of the targets that are not allowed, in order and once each."""
     return [target for target in dict.fromkeys(targets) if not ALLOWED.fullmatch(target)]

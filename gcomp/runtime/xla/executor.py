@@ -169,7 +169,9 @@ class XlaExecutor:
         """What a call asks first."""
         watch(self)
         donates = any(spec.donated for spec in plan.signature.inputs)
-        self._lanes = {NUMPY: NumpyLane} if donates else {NUMPY: numpy_lane, TORCH: TorchLane}
+        # torch's memory is read in place, or not at all.
+        torch = {TORCH: TorchLane} if self._client.on_host else {}
+        self._lanes = {NUMPY: NumpyLane} if donates else {NUMPY: numpy_lane, **torch}
 
     def _segment(self, step: DeviceSegment, kept: int) -> Segment:
         """What runs one of the plan's segments."""
@@ -291,7 +293,7 @@ class XlaExecutor:
         if name not in self._device_weights:
             host = self._host_weights[name]
             self._device_weights[name] = placed = self._client.put(host)
-            if isinstance(self._host_weights, dict) and not self._client.shares(host, placed):
+            if self._client.on_host and isinstance(self._host_weights, dict) and not self._client.shares(host, placed):
                 self._host_weights[name] = np.asarray(placed)
         return self._device_weights[name]
 

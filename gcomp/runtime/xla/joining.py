@@ -1,4 +1,5 @@
-"""Several processes as one: JAX's distributed runtime joins their devices, with gloo between processors.
+"""Several processes as one: JAX's distributed runtime joins their devices, with gloo between processors, NCCL between
+GPUs.
 
 Before it does, the processes meet: JAX's runtime ends a process that waits in vain, without a word that people can use.
 So a process that does not come, comes twice, or brings another artifact, is an error in all of them, within a time.
@@ -51,8 +52,10 @@ class Member:
         return host, int(port)
 
 
-def join(member: Member, devices: int, digest: str) -> None:
-    """Take part, with this process's share of so many processors' devices, and a digest that all processes share.
+def join(member: Member, platform: str, devices: int, digest: str) -> None:
+    """Take part, with this process's share of so many devices of a platform, and a digest that all processes share.
+
+    Processes on one machine take its GPUs in order, as many each as their share; `CUDA_VISIBLE_DEVICES` says others.
 
     Raises UsageError, in all processes, where devices are not shared evenly, and where the others are not there within
     the time or have another digest.
@@ -71,10 +74,14 @@ def join(member: Member, devices: int, digest: str) -> None:
     bridge: Any = import_module("jax._src.xla_bridge")
     if bridge.backends_are_initialized():
         raise UsageError("JAX runs in this process already, and joins no others", fix="join before JAX is used")
-    jax.config.update("jax_cpu_collectives_implementation", "gloo")
-    jax.config.update("jax_num_cpu_devices", share)
+    own = None
+    if platform == "cpu":
+        jax.config.update("jax_cpu_collectives_implementation", "gloo")
+        jax.config.update("jax_num_cpu_devices", share)
+    elif "CUDA_VISIBLE_DEVICES" not in os.environ and PARENT in os.environ:
+        own = list(range(member.number * share, (member.number + 1) * share))
     jax.distributed.initialize(
-        member.coordinator, member.processes, member.number, initialization_timeout=member.seconds,
+        member.coordinator, member.processes, member.number, own, initialization_timeout=member.seconds,
         heartbeat_timeout_seconds=max(10, member.seconds), shutdown_timeout_seconds=member.seconds,
         cluster_detection_method="deactivate",
     )  # fmt: skip

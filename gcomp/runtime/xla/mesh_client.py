@@ -35,7 +35,7 @@ from gcomp.runtime.xla.client import (
 from gcomp.runtime.xla.forking import refuse_lost
 
 jax: Any = import_module("jax")
-_GONE = re.compile(r"Gloo|[Cc]oordination ?[Ss]ervice|Connection closed")
+_GONE = re.compile(r"Gloo|NCCL|[Cc]oordination ?[Ss]ervice|Connection closed")
 """What XLA says where another process does not answer."""
 _COUNT_FLAG = re.compile(r"--xla_force_host_platform_device_count=\d+")
 
@@ -95,13 +95,18 @@ class MeshClient:
         self._backend = bridge.get_backend(platform)
         found = self._backend.devices()
         if len(found) < count:
+            counted = (
+                "JAX counts its devices when it starts, and it has started already." if self._one.on_host else None
+            )
+            more = (
+                f"Set XLA_FLAGS=--xla_force_host_platform_device_count={count} before the process starts, or run the "
+                "model first." if self._one.on_host else "Start processes on as many machines as have them together."
+            )  # fmt: skip
             raise UsageError(
                 f"The mesh has {count} devices, and there are {len(found)} of {platform}.",
-                why="JAX counts its devices when it starts, and it has started already."
-                if self.processes == 1 else f"They are those of {self.processes} processes.",
-                fix=f"Set XLA_FLAGS=--xla_force_host_platform_device_count={count} before the process starts, or run "
-                "the model first.",
-            )  # fmt: skip
+                why=counted if self.processes == 1 else f"They are those of {self.processes} processes.",
+                fix=more,
+            )
         if self.processes > 1 and len(found) > count:
             raise UsageError(
                 f"The mesh has {count} devices, and the processes have {len(found)} together.",
