@@ -265,10 +265,12 @@ class Builder:
         result = tensor(shape, element_of(x) if element is None else element)
         return self.emit(hlo.DotGeneralOp, x, y, types=(result,), dot_dimension_numbers=dimensions)
 
-    def convolution(self, x: SSAValue, kernel: SSAValue, **properties: Any) -> SSAValue:
-        """A convolution of the operands' element type."""
+    def convolution(
+        self, x: SSAValue, kernel: SSAValue, element: Attribute | str | None = None, **properties: Any
+    ) -> SSAValue:
+        """A convolution of the operands' element type unless `element` says otherwise."""
         op = hlo.ConvolutionOp.of(x, kernel, types=(x.type,), **properties)
-        result = with_shape(x, op.result_shape())
+        result = tensor(op.result_shape(), element_of(x) if element is None else element)
         op.drop_all_references()
         return self.emit(hlo.ConvolutionOp, x, kernel, types=(result,), **properties)
 

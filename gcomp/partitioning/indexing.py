@@ -3,11 +3,11 @@ up those that it has."""
 
 from __future__ import annotations
 
-from gcomp.dtypes import is_complex
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.stablehlo.reduction import applied_op
-from gcomp.ir.types import BOOL, dtype_text, element_of
+from gcomp.ir.types import BOOL, element_of
 from gcomp.partitioning.derive import Draft
+from gcomp.partitioning.reduction import combiner
 from gcomp.partitioning.rule import Kind
 from gcomp.partitioning.table import rules
 
@@ -47,10 +47,7 @@ def scatter(op: hlo.ScatterOp, draft: Draft) -> None:
     window = {k for k in range(len(draft.shapes[updates[0]])) if k in n.update_window_dims}
     scattered = [k for k in range(len(draft.shapes[updates[0]])) if k not in window]
     axes = [j for j in range(len(draft.shapes[count])) if j != n.index_vector_dim]
-    applied = applied_op(op.update_computation)
-    if applied is hlo.MultiplyOp and is_complex(dtype_text(op.inputs[0].type)):
-        applied = None  # a product with 1 makes NaN of what is infinite in one part
+    combine = combiner(applied_op(op.update_computation), op.inputs[0])
     for axis, dim in zip(axes, scattered, strict=True):
-        if axis not in n.scatter_indices_batching_dims and applied is not None and count == 1:
-            combine = applied.name.partition(".")[2]
+        if axis not in n.scatter_indices_batching_dims and combine is not None and count == 1:
             draft.tie([(count, axis), *[(t, dim) for t in updates]], Kind.REDUCTION, combine=combine)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from xdsl.ir import Operation, SSAValue
+
 from gcomp.dtypes import is_complex
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.stablehlo.reduction import applied_op
@@ -10,15 +12,23 @@ from gcomp.partitioning.derive import Draft
 from gcomp.partitioning.rule import Kind
 from gcomp.partitioning.table import rules
 
+_NOT_OF_COMPLEX = (hlo.MultiplyOp, hlo.MaximumOp, hlo.MinimumOp)
+"""What has no unit among complex numbers that are NaN or infinite in one part: a product with 1 makes NaN of infinity,
+and the greater of two, one of which is NaN, is the second."""
+
+
+def combiner(applied: type[Operation] | None, value: SSAValue) -> str | None:
+    """What combines the parts of a fold of such values by an op; None where nothing does."""
+    if applied is None or (applied in _NOT_OF_COMPLEX and is_complex(dtype_text(value.type))):
+        return None
+    return applied.name.partition(".")[2]
+
 
 @rules(hlo.ReduceOp)
 def reduce(op: hlo.ReduceOp, draft: Draft) -> None:
-    """The reducer and the init values form a monoid (the specification demands it), so that parts may be combined; of
-    complex products it does not hold where one is NaN or infinite in one part."""
+    """The reducer and the init values form a monoid (the specification demands it), so that parts may be combined."""
     applied = applied_op(op.body)
-    if applied is hlo.MultiplyOp and is_complex(dtype_text(op.inputs[0].type)):
-        return
-    draft.reducer = "body" if applied is None else applied.name.partition(".")[2]
+    draft.reducer = "body" if applied is None else combiner(applied, op.inputs[0])
 
 
 @rules(hlo.ReduceWindowOp)

@@ -116,20 +116,27 @@ def size_of_expression(expression: Any) -> Size:
     return function(parts)
 
 
-def _fraction(expression: Any) -> tuple[Size, int] | None:
-    """Of what number of sizes, divided by which power of two, a float is exactly: `1.5*ToFloat(n)` is 3*n by 2.
+_FEW = 1 << 12
+"""Products of numbers below it with sizes of up to 2**40 are exact in floats, and quotients by them nearly so."""
 
-    None for all others, which are rounded.
+
+def _fraction(expression: Any) -> tuple[Size, int] | None:
+    """Of what number of sizes, divided by which integer, a float is: `1.5*ToFloat(n)` is 3*n by 2, `n / 3` is n by 3.
+
+    Where the integer is a power of two the float is that exactly, elsewhere what it rounds to is the same integer: the
+    quotient of sizes of up to 2**40 is further from one than floats are from each other. None for all others.
     """
     kind = type(expression).__name__
     if kind == "ToFloat":
         return size_of_expression(expression.args[0]), 1
     if expression.is_Number:
         numerator, denominator = float(expression).as_integer_ratio()
-        # With so few digits, products with sizes of up to 2**40 are exact, too.
-        return (numerator, denominator) if max(abs(numerator), denominator) < 1 << 12 else None
+        return (numerator, denominator) if max(abs(numerator), denominator) < _FEW else None
+    if kind == "IntTrueDiv":
+        size, by = (size_of_expression(part) for part in expression.args)
+        return (size if by > 0 else 0 - size, abs(by)) if isinstance(by, int) and 0 < abs(by) < _FEW else None
     parts = [_fraction(part) for part in expression.args] if kind == "Mul" else [None]
-    exact = [part for part in parts if part is not None]
+    exact = [part for part in parts if part is not None and part[1] & part[1] - 1 == 0]
     return (dims.product(n for n, _ in exact), math.prod(d for _, d in exact)) if len(exact) == len(parts) else None
 
 
@@ -172,7 +179,7 @@ _ROUNDED: Mapping[str, Callable[[Size, int], Size]] = {
     "FloorToInt": dims.floordiv,
     "CeilToInt": dims.ceildiv,
 }
-"""Integers of floats, which are given as a number of sizes by a power of two."""
+"""Integers of floats, which are given as a number of sizes by an integer."""
 
 _FUNCTIONS: Mapping[str, Callable[[Sequence[Size]], Size]] = {
     "Add": sum,

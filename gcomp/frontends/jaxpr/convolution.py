@@ -14,7 +14,7 @@ from gcomp.frontends.jaxpr.contraction import precision_of
 from gcomp.frontends.jaxpr.registry import Results, imports
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.attributes import ConvDimensions
-from gcomp.ir.types import shape_of, tensor
+from gcomp.ir.types import shape_of
 
 
 @imports("conv_general_dilated")
@@ -35,7 +35,7 @@ def conv_general_dilated(ctx: EqnContext) -> Results:
 
 
 def _convolution(ctx: EqnContext, x: SSAValue, kernel: SSAValue, element: str) -> SSAValue:
-    """A convolution of real numbers."""
+    """A convolution of real numbers. Its sizes are written as gcomp writes them."""
     b, params = ctx.b, ctx.params
     low, high = _padding(ctx)
     numbers = params["dimension_numbers"]
@@ -43,8 +43,8 @@ def _convolution(ctx: EqnContext, x: SSAValue, kernel: SSAValue, element: str) -
     if not all(isinstance(p, int) for p in (*low, *high)):
         x = _pad(ctx, x, lhs[2:], low, high)
         low, high = [0] * len(low), [0] * len(high)
-    return b.emit(
-        hlo.ConvolutionOp, x, kernel, types=(tensor(ctx.out_shape(), element),),
+    return b.convolution(
+        x, kernel, element,
         window_strides=list(params["window_strides"]),
         padding=list(zip(low, high, strict=True)),
         lhs_dilation=list(params["lhs_dilation"]),

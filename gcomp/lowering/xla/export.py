@@ -253,9 +253,13 @@ _WRITERS: Mapping[str, Writer] = {
     "gcomp.print": _print,
     **{op.name: _same_type for op in STABLEHLO.operations if issubclass(op, UnaryOp | BinaryOp)},
     **{op.name: generic for op in CHLO.operations if op.name.startswith("chlo.broadcast_")},
-    "stablehlo.divide": workarounds.division(workarounds.quotient(_same_type)),
+    "stablehlo.divide": workarounds.apart(
+        workarounds.division(workarounds.quotient(_same_type)), workarounds.divides_quotient
+    ),
     "stablehlo.remainder": workarounds.division(_same_type),
-    "chlo.broadcast_divide": workarounds.division(workarounds.quotient(generic)),
+    "chlo.broadcast_divide": workarounds.apart(
+        workarounds.division(workarounds.quotient(generic)), workarounds.divides_quotient
+    ),
     "chlo.broadcast_remainder": workarounds.division(generic),
     "stablehlo.power": workarounds.power(_same_type),
     "chlo.broadcast_power": workarounds.power(generic),
@@ -270,8 +274,9 @@ _WRITERS: Mapping[str, Writer] = {
         for name in ("exponential", "exponential_minus_one", "logistic")
     },
     **{f"chlo.{name}": workarounds.of_no_number(generic) for name in ("cosh", "sinh")},
+    **{f"chlo.{name}": workarounds.compute_on(workarounds.BELOW_16_BITS, generic) for name in ("bessel_i1e", "erfc")},
     "stablehlo.batch_norm_inference": workarounds.compute_on(workarounds.NORMALIZED, generic),
-    "stablehlo.cholesky": workarounds.cholesky(generic),
+    "stablehlo.cholesky": workarounds.cholesky,
     "stablehlo.count_leading_zeros": workarounds.compute_on(workarounds.UNSIGNED, _same_type),
     **{f"stablehlo.{name}": workarounds.logical(_same_type) for name in ("add", "maximum", "minimum", "multiply")},
     **{f"chlo.broadcast_{name}": workarounds.logical(generic) for name in ("add", "maximum", "minimum", "multiply")},

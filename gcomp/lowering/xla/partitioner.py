@@ -346,6 +346,42 @@ def _folded(op: hlo.ReduceOp, _devices: int) -> Held:
     return {} if sdy.folded_op(op.body) in _folds_of(op.operands[0]) else {0: op.value("dimensions")}
 
 
+def _crossed(op: hlo.DotGeneralOp, _devices: int) -> Held:
+    """Rows of a product that an axis cuts in their operand, where it cuts the columns of the result, or the other way:
+    XLA's partitioner exchanges rows of the result."""
+    said = _said(op.result)
+    if said is None:
+        return {}
+    d, held = op.dimensions, dict[int, Iterable[int]]()
+    used = (*d.lhs_contracting_dimensions, *d.lhs_batching_dimensions), (
+        *d.rhs_contracting_dimensions, *d.rhs_batching_dimensions)  # fmt: skip
+    free = [[k for k in range(rank_of(v)) if k not in dims] for v, dims in zip(op.operands, used, strict=True)]
+    first = len(d.lhs_batching_dimensions) + len(free[0])
+    others = said.dimensions[first:], said.dimensions[len(d.lhs_batching_dimensions) : first]
+    for number, (value, dims) in enumerate(zip(op.operands, free, strict=True)):
+        axes = [axis for dimension in others[number] for axis in dimension.axes]
+        given = _said(value)
+        cut = [] if given is None else [
+            k for k in dims if any(own.overlaps(axis) for own in given.dimensions[k].axes for axis in axes)
+        ]  # fmt: skip
+        if cut:
+            held[number] = cut
+    return held
+
+
+def _said(value: SSAValue) -> Sharding | None:
+    """How a value lies, where that is said of it, of what constrains it, or of what it is made of alone."""
+    found = sdy.sharding_of(value)
+    for use in value.uses:
+        if found is None and isinstance(use.operation, sdy.ShardingConstraintOp):
+            found = use.operation.layout
+    made = value.owner
+    if found is None and isinstance(made, Operation) and len(made.operands) == 1:
+        (source,) = made.operands
+        found = _said(source) if source.type == value.type else None
+    return found
+
+
 def _arguments_of(value: SSAValue) -> set[int]:
     """The numbers of the block's arguments that a value is made of."""
     if isinstance(value, BlockArgument):
@@ -363,6 +399,7 @@ _FOLDS_OF_BITS = (*_FOLDS, hlo.AndOp, hlo.OrOp)
 
 _HELD: dict[type[Operation], Callable[[Any, int], Held]] = {
     hlo.ConvolutionOp: _convolved,
+    hlo.DotGeneralOp: _crossed,
     hlo.FftOp: _rows,
     hlo.GatherOp: _components,
     hlo.PadOp: _padded,

@@ -14,6 +14,7 @@ from gcomp.ir.native import WeightOp
 from gcomp.ir.op import GraphOp
 from gcomp.ir.stablehlo.constant import ConstantOp
 from gcomp.ir.stablehlo.elementwise import MaximumOp, MinimumOp
+from gcomp.ir.stablehlo.linalg import CholeskyOp
 from gcomp.ir.stablehlo.movement import BroadcastInDimOp, ConcatenateOp
 from gcomp.ir.types import ELEMENT_TYPES, Tensor, dtype_text, rank_of, shape_of, with_element
 from gcomp.lowering.xla.printer import Printer, Writer
@@ -309,6 +310,10 @@ NORMALIZED = {text: "f32" for text in ELEMENT_TYPES if is_float(text) and bit_wi
 """For normalization: XLA writes `x * s + (offset - mean * s)`, which cancels and overflows in so few bits."""
 
 
+BELOW_16_BITS = {text: "f32" for text in NORMALIZED if bit_width(text) < 16}
+"""For functions that XLA does not have of so few bits."""
+
+
 def compute_on(elements: Mapping[str, str], writer: Writer) -> Writer:
     """Ops whose results have one of some element types, computed on that which the table has for it."""
 
@@ -457,6 +462,17 @@ def after(*producers: str) -> Callable[[Operation], bool]:
     return holds
 
 
+def divides_quotient(op: Operation) -> bool:
+    """Whether a quotient of floats is divided, or divides: XLA makes a product of it, which may overflow or vanish."""
+    if is_integer(dtype_text(op.results[0].type)):
+        return False
+    made = (_skip_same_type(value) for value in op.operands)
+    return any(isinstance(v, OpResult) and v.op.name in _QUOTIENTS for v in made)
+
+
+_QUOTIENTS = ("stablehlo.divide", "chlo.broadcast_divide")
+
+
 def _skip_same_type(value: SSAValue) -> SSAValue:
     """The value below a chain of type-preserving unary ops, which XLA's simplifier may remove."""
     while isinstance(value, OpResult) and len(value.op.operands) == 1 and value.op.operands[0].type == value.type:
@@ -521,21 +537,24 @@ def of_no_number(writer: Writer) -> Writer:
 # ---- whole matrices --------------------------------------------------------------------------------------------------
 
 
-def cholesky(writer: Writer) -> Writer:
-    """Of complex matrices: XLA reads the imaginary parts of the diagonal, which are to count as 0."""
+def cholesky(p: Printer, op: Operation, indent: str) -> str:
+    """A factor, and 0 in the other triangle, where XLA has NaN if there is none. Of complex matrices it reads the
+    imaginary parts of the diagonal, which are to count as 0."""
+    result = op.results[0]
+    text, rank = dtype_text(result.type), rank_of(result)
+    type, i1, places = (p.types([with_element(result, t)]) for t in (text, "i1", "i32"))
+    x = p.values(op.operands)
+    row, column = (p.line(f"stablehlo.iota dim = {rank - k} : {places}", indent) for k in (2, 1))
 
-    def write(p: Printer, op: Operation, indent: str) -> str:
-        result = op.results[0]
-        text, rank = dtype_text(result.type), rank_of(result)
-        if not is_complex(text):
-            return writer(p, op, indent)
-        type, part, i1, places = (p.types([with_element(result, t)]) for t in (text, real_of(text), "i1", "i32"))
-        x = p.values(op.operands)
-        row, column = (p.line(f"stablehlo.iota dim = {rank - k} : {places}", indent) for k in (2, 1))
-        diagonal = p.line(f"stablehlo.compare EQ, {row}, {column} : ({places}, {places}) -> {i1}", indent)
+    def select(direction: str, on_true: str, on_false: str) -> str:
+        where = p.line(f"stablehlo.compare {direction}, {row}, {column} : ({places}, {places}) -> {i1}", indent)
+        return f"stablehlo.select {where}, {on_true}, {on_false} : {i1}, {type}"
+
+    if is_complex(text):
+        part = p.types([with_element(result, real_of(text))])
         real = p.line(f"stablehlo.real {x} : ({type}) -> {part}", indent)
         own = p.line(f"stablehlo.convert {real} : ({part}) -> {type}", indent)
-        given = p.line(f"stablehlo.select {diagonal}, {own}, {x} : {i1}, {type}", indent)
-        return f'"{op.name}"({given}){p.properties(op.properties)} : ({type}) -> {type}'
-
-    return write
+        x = p.line(select("EQ", own, x), indent)
+    factor = p.line(f'"{op.name}"({x}){p.properties(op.properties)} : ({type}) -> {type}', indent)
+    zero = p.line(f"stablehlo.constant dense<{'(0.0,0.0)' if is_complex(text) else '0.0'}> : {type}", indent)
+    return select("GE" if cast(CholeskyOp, op).value("lower") else "LE", factor, zero)

@@ -15,6 +15,7 @@ import numpy as np
 from gcomp.errors import UnsupportedError
 from gcomp.reference.numpy.dtypes import Array
 from gcomp.reference.numpy.linalg import triangular_solve
+from gcomp.reference.numpy.tridiagonal import solve_perturbed
 
 Config: TypeAlias = Mapping[str, Any]
 """A call's settings. Words of LAPACK's are letters by their codes."""
@@ -149,10 +150,15 @@ ROUTINES: dict[str, Routine] = {
 """Name without type -> its results for one matrix."""
 
 _TARGET = re.compile(r"lapack_([sdcz])(\w+)_ffi")
+_PERTURBED = "tridiagonal_solve_perturbed_ffi"
+"""A target of jaxlib's own, for all types."""
 
 
 def routine_of(target: str) -> tuple[str, Routine] | None:
-    """SciPy's name of a target's routine, and how it is called; None for what is none of these."""
+    """SciPy's name of a target's routine (empty where it is not SciPy's), and how it is called; None for what is none
+    of these."""
+    if target == _PERTURBED:
+        return "", lambda f, config, args: (solve_perturbed(*args),)
     found = _TARGET.fullmatch(target)
     routine = None if found is None else ROUTINES.get(found[2])
     return None if found is None or routine is None else (found[1] + found[2], routine)
@@ -174,7 +180,7 @@ def lapack(
     batch = max(args, key=np.ndim).shape[:-2]
     if any(0 in np.shape(x) for x in args):
         return tuple(results)
-    function = getattr(_library(), name, None)
+    function = getattr(_library(), name, None) if name else None
     for place in np.ndindex(batch):
         one = routine(function, config, [x[place] for x in args])
         for result, value in zip(results, one, strict=True):

@@ -348,9 +348,10 @@ def ragged_dot(rng: Rng) -> Drawn:
 
 @maker
 def scaled_dot(rng: Rng) -> Drawn:
-    a, b = whole(rng, 1, 2, 32, dtype=np.float32), whole(rng, 1, 3, 32, dtype=np.float32)
-    scales = [np.exp2(rng.integers(-2, 3, (1, n, 1))).astype(np.float32) for n in (2, 3)]
-    return lambda x, y, s, t: jax.nn.scaled_matmul(x, y, s, t, preferred_element_type=jnp.float32), [a, b, *scales]
+    a, b = whole(rng, 1, 2, 32, dtype=np.float32), whole(rng, 1, 32, 3, dtype=np.float32)
+    s, t = (np.exp2(rng.integers(-2, 3, shape)).astype(np.float32) for shape in ((1, 2, 2), (1, 4, 3)))
+    return lambda x, y, s, t: lax.scaled_dot(x, y, lhs_scale=s, rhs_scale=t, preferred_element_type=jnp.float32), [
+        a, b, s, t]  # fmt: skip
 
 
 @maker
@@ -434,7 +435,7 @@ def control(rng: Rng) -> Drawn:
         lambda x, y: lax.scan(lambda c, v: (c + v[0], (c, v[1])), 0.0, (x, y), reverse=bool(n % 2), unroll=1 + n % 3),
         lambda x, y: lax.scan(lambda c, v: ((c[1], c[0] + v), v), (x, y), None if n > 9 else x),
         lambda x, y: lax.while_loop(lambda c: c[0] < n, lambda c: (c[0] + 1, c[1] + y), (0, x)),
-        jax.vmap(lambda x, y: lax.while_loop(lambda c: c < 9, lambda c: c * 2 + y * y + 1, x)),
+        jax.vmap(lambda x, y: lax.while_loop(lambda c: c < 9, lambda c: abs(c) * 2 + y * y + 1, x)),
         lambda x, y: lax.associative_scan(lambda a, b: a * 2 + b, x),
     ), [whole(rng, 4), whole(rng, 4)]  # fmt: skip
 
@@ -494,11 +495,12 @@ def with_symbols(args: list[Array], rng: Rng) -> list[Any]:
     """The types of arguments, with symbols for some of their sizes: equal ones have the same, since JAX does not always
     ask whether symbols agree."""
     scope = export.SymbolicScope()
-    chosen = {n for n in sorted({n for x in args for n in x.shape}) if n > 1 and rng.random() < _SYMBOLIC}
+    # Integers without a sign may be the state of a generator, which has a length of its own.
+    known = {n for x in args if x.dtype.kind == "u" for n in x.shape}
+    chosen = {n for n in sorted({n for x in args for n in x.shape} - known) if n > 1 and rng.random() < _SYMBOLIC}
     found: list[Any] = []
     for x in args:
-        # Integers without a sign are the state of a generator, which has a length of its own.
-        names = [f"n{n}" if n in chosen and x.dtype.kind != "u" else str(n) for n in x.shape]
+        names = [f"n{n}" if n in chosen else str(n) for n in x.shape]
         shape = export.symbolic_shape(", ".join(names), scope=scope) if names else ()
         found.append(jax.ShapeDtypeStruct(shape, x.dtype))
     return found

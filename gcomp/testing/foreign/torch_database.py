@@ -20,7 +20,7 @@ import numpy as np
 Array = np.ndarray[Any, Any]
 
 _RANDOM = ("dropout", "rand", "multinomial", "bernoulli", "normal", "uniform", "cauchy", "exponential", "geometric",
-           "rrelu", "empty", "resize", "poisson", "jiterator")  # fmt: skip
+           "rrelu", "empty", "resize", "poisson", "jiterator", "fractional_max_pool", "lowrank")  # fmt: skip
 """What gives other numbers each time, or runs on GPUs alone."""
 _TYPES = ("float32", "int64")
 _FEW = 24
@@ -67,7 +67,7 @@ def function_of(number: int) -> tuple[str, Callable[..., Any], list[Array]]:
     def function(*tensors: Any) -> Any:
         given = dict(zip(places, tensors, strict=True))
         first, args, keywords = pytree.tree_unflatten([given.get(i, x) for i, x in enumerate(leaves)], structure)
-        return op.op(first, *args, **keywords)
+        return sample.output_process_fn_grad(op.op(first, *args, **keywords))
 
     return name, function, [leaves[i].detach().contiguous().numpy() for i in places]
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -282,6 +283,46 @@ def attention(torch: Any, rng: np.random.Generator) -> Drawn:
 def conversion(torch: Any, rng: np.random.Generator) -> Drawn:
     to = pick(rng, torch.float16, torch.bfloat16, torch.int32, torch.bool, torch.float64, torch.int8)
     return lambda x: x.to(to), [real(rng, 3, 4) * 3]
+
+
+@maker
+def sizes(torch: Any, rng: np.random.Generator) -> Drawn:
+    """Numbers made of sizes: rounded both ways, of differences that may be negative, compared, as sizes of others."""
+    f = torch.nn.functional
+    a, d = int(rng.integers(-6, 7)), int(rng.integers(2, 5))
+    half = float(pick(rng, 0.5, 1.5, 0.25))
+
+    def of(number: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+        """A function whose result says the number."""
+        return pick(
+            rng, lambda x: x + number(*x.shape), lambda x: x.new_full((3,), number(*x.shape)),
+            lambda x: torch.zeros(number(*x.shape) * number(*x.shape) + 1) + x.sum(),
+            lambda x: torch.arange(8)[number(*x.shape) :] + x.sum(),
+            lambda x: torch.arange(8)[: number(*x.shape)] + x.sum(),
+            lambda x: torch.cat([x, x])[::2].roll(number(*x.shape), 0),
+        )  # fmt: skip
+
+    whole = pick(
+        rng, lambda n, m: (n + a) // d, lambda n, m: -((n + a) // d), lambda n, m: -(n + a) // d,
+        lambda n, m: (n - m) // d, lambda n, m: (n + a) % d, lambda n, m: (a * n - m) % d,
+        lambda n, m: math.floor((n + a) / 2), lambda n, m: math.ceil((n - m) / 2), lambda n, m: math.trunc((n + a) / 4),
+        lambda n, m: int((n + a) * half), lambda n, m: int((n - m) * half), lambda n, m: torch.sym_int(m * half),
+        lambda n, m: torch.sym_max(n + a, m), lambda n, m: torch.sym_min(n, m + a), lambda n, m: max(n, m) - min(n, m),
+        lambda n, m: n**2 - m, lambda n, m: abs(n - m), lambda n, m: n * m + a, lambda n, m: torch.sym_max(n, d) // d,
+        lambda n, m: torch.sym_sum((n, m, a)),
+    )  # fmt: skip
+    function = pick(
+        rng, of(whole), of(whole), of(whole),
+        lambda x: x[: (x.shape[0] + 1) // 2], lambda x: x[x.shape[0] // d :], lambda x: x[-(x.shape[0] // d) :],
+        lambda x: x.reshape(x.shape[0] * x.shape[1]), lambda x: x.reshape(1, -1, x.shape[0]).transpose(1, 2),
+        lambda x: f.pad(x, (0, x.shape[0] % d, (-x.shape[1]) % d, 0)), lambda x: x.narrow(0, x.shape[0] // 2, 1),
+        lambda x: f.interpolate(x[None, None], size=(x.shape[0] * d, x.shape[1] + 1))[0, 0],
+        lambda x: x.unfold(0, 1, 1).sum(-1) / x.shape[0], lambda x: torch.linspace(0, 1, x.shape[1]) * x,
+        lambda x: torch.ones(x.shape[1], x.shape[1]).tril(a) @ x.T, lambda x: x.diagonal(0) + x.numel(),
+        lambda x: torch.split(x, (x.shape[0] + 1) // 2)[0], lambda x: x.expand(x.shape[0], x.shape[0], x.shape[1]),
+        lambda x: x.as_strided((x.shape[0], 1), (x.shape[1], 1)), lambda x: x.repeat(1, x.shape[0]),
+    )  # fmt: skip
+    return function, [real(rng, *rng.integers(1, 7, 2).tolist())]
 
 
 @maker

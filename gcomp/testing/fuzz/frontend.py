@@ -49,6 +49,7 @@ def judge(sample: Sample) -> Wrong | None:
     except Undefined:
         raise
     except Exception as error:  # whatever an importer makes of it
+        sample.expected()  # what its own evaluator does not take is Undefined
         return Wrong("crash", f"{sample.text}: {type(error).__name__}: {error}", type(error).__name__)
     problems = [apart(found, expected, sample.inputs, sample.rtol) for expected in sample.expected()]
     if all(problems):

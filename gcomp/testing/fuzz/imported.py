@@ -38,7 +38,8 @@ _UNKNOWN_SIZES = (
 )  # fmt: skip
 """So it is said that a size must be known."""
 _OF_SUITE = ("Optional(", "depend on", "depends on")
-_OF_JAX = (*_UNKNOWN_SIZES, "it is cuDNN's")
+_OF_JAX = _UNKNOWN_SIZES
+_OF_EXPORTS = ("stablehlo.custom_call has no reference meaning",)
 _GENERATORS = frozenset({
     "Bernoulli", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial", "Dropout",
 })  # fmt: skip
@@ -91,6 +92,12 @@ def is_installed(package: str) -> bool:
     return find_spec(package) is not None
 
 
+def _form(number: int, count: int) -> int:
+    """Which of so many forms a sample has: by chance, since by turns a kind would have one form for ever where there
+    are as many kinds as forms divide."""
+    return int(np.random.default_rng(number).integers(count))
+
+
 class OnnxNodes(Origin):
     """Nodes with attributes at random, and the node cases of ONNX's suite."""
 
@@ -99,7 +106,7 @@ class OnnxNodes(Origin):
     def sample(self, number: int, steps: int | None = None) -> Sample:
         turn, place = divmod(number, _SUITE)
         found = _case(turn) if place == 0 else _node(turn)
-        return _from_bytes(found) if turn % _AS_BYTES == 1 else found
+        return _from_bytes(found) if _form(number, _AS_BYTES) == 1 else found
 
     def topic(self, number: int) -> str:
         from gcomp.testing.foreign.onnx_nodes import makers
@@ -221,7 +228,6 @@ class JaxFunctions(Origin):
 
         from gcomp.testing.foreign.jax_random import function_of
 
-        turn = number // len(_JAX)
         with jax.enable_x64(True):
             made = _drawn(number, lambda module, place: module.function_of(place))
             if made is None:
@@ -229,7 +235,8 @@ class JaxFunctions(Origin):
             else:
                 name, function, args = made
                 names = [name]
-        exported, symbolic = turn % _EXPORTED == 0, turn % _EXPORTED in _SYMBOLIC
+        form = _form(number, _EXPORTED)
+        exported, symbolic = form == 0, form in _SYMBOLIC
         # An export leaves out the inputs that are not used.
         given = [*args, np.arange(3.0)] if exported else args
         load = partial(_export if exported else _trace, function, given)
@@ -239,13 +246,23 @@ class JaxFunctions(Origin):
         def results() -> list[list[Array]]:
             with jax.enable_x64(True):
                 compiled: Any = cast(Any, jax).jit(function)
-                return [[np.asarray(x) for x in jax.tree.leaves(compiled(*args))]]
+                try:
+                    return [[np.asarray(x) for x in jax.tree.leaves(compiled(*args))]]
+                except (TypeError, NotImplementedError) as error:  # what JAX says of functions that it does not take
+                    raise Undefined(str(error)) from None
 
         text = f"JAX{', exported' if exported else ', sizes unknown' if symbolic else ''}: {', '.join(names)}"
         shapes = [list(x.shape) for x in args]
         known = () if exported else _parameter_names(function, args)
         return Sample(
-            tuple(names), f"{text} of {shapes}", load, given, results, 1e-8, _OF_JAX if symbolic else (), known
+            tuple(names),
+            f"{text} of {shapes}",
+            load,
+            given,
+            results,
+            1e-8,
+            _OF_JAX if symbolic else _OF_EXPORTS if exported else (),
+            known,
         )
 
 
@@ -351,7 +368,7 @@ class TorchFunctions(Origin):
                 raise Undefined(str(error)) from None
 
         text = f"torch: {name} of {[list(x.shape) for x in args]}"
-        if number // _OF_TABLE % _FORMS:
+        if _form(number, _FORMS):
             load = partial(_with_symbols, torch, Module().eval(), tensors)
             refusals = _UNKNOWN_SIZES if place == 0 else ("",)
             return Sample((name,), f"{text}, sizes unknown", load, args, expected, 1e-4, refusals)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -116,6 +117,18 @@ def test_a_size_that_is_rounded_from_a_float_is_refused_at_its_node() -> None:
 
     with pytest.raises(UnsupportedError, match=r"rounded from a float[\s\S]*node trunc[\s\S]*1\.3\d*\*ToFloat"):
         export_module(scaled, (torch.randn(1, 1, 5, 6),), ({2: AUTO},))
+
+
+@pytest.mark.parametrize("rounded", [math.floor, math.ceil, math.trunc])
+@pytest.mark.parametrize("by", [2, 3, 7, -3])
+def test_quotients_of_sizes_are_rounded_exactly(by: int, rounded: Any) -> None:
+    def numbers(x: Any) -> Any:
+        return x + rounded((x.shape[0] - 5) / by) + rounded((x.shape[0] * 3 - x.shape[1]) / by) * 100
+
+    model = gcomp.compile(export_module(numbers, (torch.zeros(4, 6),), ({0: AUTO, 1: AUTO},)))
+    for shape in ((4, 6), (2, 30), (11, 2), (5, 15), (1024, 3)):
+        x = torch.zeros(*shape)
+        torch.testing.assert_close(model(x), numbers(x))
 
 
 def test_elements_rotate_along_any_size() -> None:

@@ -78,3 +78,18 @@ def test_symbolic_sizes() -> None:
     for size in (3, 8, 9):
         x = X[:, :, :size]
         np.testing.assert_allclose(model(x, KERNEL), convolve(x, KERNEL, window_strides=(2, 1)), rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.complex64])
+def test_images_of_any_size(dtype: Any) -> None:
+    """JAX knows that sizes are at least 1, and writes them without `max(0, ...)`."""
+
+    def strided(x: Any, kernel: Any) -> Any:
+        return convolve(x, kernel, padding=[(0, 0), (0, 0)], lhs_dilation=(2, 1))
+
+    scope = jax.export.SymbolicScope()
+    x = jax.ShapeDtypeStruct(jax.export.symbolic_shape("n, 4, h, 8", scope=scope), dtype)
+    model = gcomp.compile(strided, x, jax.ShapeDtypeStruct((6, 4, 1, 2), dtype))
+    for n, h in ((2, 9), (1, 1), (3, 4)):
+        image, kernel = X[:1, :, :h].repeat(n, 0).astype(dtype), KERNEL[:, :, :1].astype(dtype)
+        np.testing.assert_allclose(np.asarray(model(image, kernel)), strided(image, kernel), rtol=1e-5)

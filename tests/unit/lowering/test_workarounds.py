@@ -802,3 +802,43 @@ def test_windows_with_padding_over_what_is_padded(op: str) -> None:
   return %1 : tensor<6x2xi32> }}""",
         np.array([[1], [2]], np.int32), np.array(0, np.int32),
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("text", ["f16", "f32", "complex<f32>"])
+@pytest.mark.parametrize("form", ["%q, %q", "%q, %z", "%z, %q"])
+def test_quotients_of_quotients_do_not_overflow_in_between(text: str, form: str) -> None:
+    """XLA makes (a / b) / (c / d) of one quotient of products."""
+    type = f"tensor<3x{text}>"
+    large = {"f16": 6e4, "f32": 3e38}.get(text, 1e30)
+    values = [np.array(v).astype(dtype_of(text)) for v in ([large, large, 1], [large / 4, 2, 0.5], [5, 7, 0.25])]
+    function = f"""(%x: {type}, %y: {type}, %z: {type}) -> {type} {{
+      %q = stablehlo.divide %x, %y : {type}
+      %0 = stablehlo.divide {form} : {type}
+      return %0 : {type}
+    }}"""
+    expected = interpret(Program.parse(f"func.func @main{function}"), values)[0]
+    found = np.asarray(gcomp.compile(f"func.func @main{function}", target="xla:cpu", pipeline="")(*values)[0])
+    assert np.array_equal(np.isfinite(expected), np.isfinite(found)), (expected, found)
+    np.testing.assert_allclose(found, expected, rtol=1e-2 if text == "f16" else 1e-5)
+
+
+@pytest.mark.parametrize("text", ["f32", "f64", "complex<f32>"])
+@pytest.mark.parametrize("lower", ["true", "false"])
+def test_the_other_triangle_is_zero_where_there_is_no_factor(lower: str, text: str) -> None:
+    type = f"tensor<2x3x3x{text}>"
+    x = np.array([[[2, 1, 0], [1, -3, 1], [0, 1, 2]], [[4, 0, 0], [0, 9, 0], [0, 0, 1]]]).astype(dtype_of(text))
+    agree(
+        f"""(%x: {type}) -> tensor<2x3x3xi1> {{
+      %0 = stablehlo.cholesky %x, lower = {lower} : {type}
+      %1 = stablehlo.compare NE, %0, %0, FLOAT : ({type}, {type}) -> tensor<2x3x3xi1>
+      return %1 : tensor<2x3x3xi1>
+    }}""",
+        x,
+    )
+
+
+@pytest.mark.parametrize("text", ["f8E5M2", "f8E4M3FN", "f8E3M4", "f4E2M1FN", "bf16"])
+@pytest.mark.parametrize("name", ["erfc", "bessel_i1e"])
+def test_functions_of_few_bits(name: str, text: str) -> None:
+    x, type = np.array([0, 0.5, -1, 2]).astype(dtype_of(text)), f"tensor<4x{text}>"
+    agree(f"(%x: {type}) -> {type} {{\n %0 = chlo.{name} %x : {type} -> {type}\n return %0 : {type} }}", x)

@@ -216,3 +216,29 @@ def test_wrong_twins_are_refuted() -> None:
             assert any(c.wrong for c in found), f"{name}: {change}: {twin}"
             refuted[change.partition(" ")[2]] += 1
     assert refuted.total() >= 30
+
+
+@pytest.mark.parametrize("reducer", ["add", "multiply", "maximum", "minimum"])
+def test_folds_of_complex_numbers_are_cut_where_they_have_a_unit(reducer: str) -> None:
+    """A NaN in one part is lost where the greater of two is taken, and a product with 1 makes one of infinity."""
+    folded = """func.func @main(%x: tensor<4x6xcomplex<f32>>, %z: tensor<complex<f32>>) -> tensor<4xcomplex<f32>> {{
+      %0 = stablehlo.reduce(%x init: %z) applies stablehlo.{0} across dimensions = [1]
+          : (tensor<4x6xcomplex<f32>>, tensor<complex<f32>>) -> tensor<4xcomplex<f32>>
+      return %0 : tensor<4xcomplex<f32>>
+    }}"""
+    scattered = """func.func @main(%x: tensor<4xcomplex<f32>>, %i: tensor<6x1xi32>, %u: tensor<6xcomplex<f32>>)
+        -> tensor<4xcomplex<f32>> {{
+      %0 = "stablehlo.scatter"(%x, %i, %u) <{{indices_are_sorted = false, unique_indices = false,
+          scatter_dimension_numbers = #stablehlo.scatter<inserted_window_dims = [0],
+          scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}}> ({{
+      ^bb0(%a: tensor<complex<f32>>, %b: tensor<complex<f32>>):
+        %1 = stablehlo.{0} %a, %b : tensor<complex<f32>>
+        stablehlo.return %1 : tensor<complex<f32>>
+      }}) : (tensor<4xcomplex<f32>>, tensor<6x1xi32>, tensor<6xcomplex<f32>>) -> tensor<4xcomplex<f32>>
+      return %0 : tensor<4xcomplex<f32>>
+    }}"""
+    for text in (folded, scattered):
+        (found,) = [each for each in Program.parse(text.format(reducer)).block.ops if len(each.operands) > 1]
+        rule = rule_of(found)
+        assert rule is not None
+        assert any(factor.kind is Kind.REDUCTION for factor in rule.factors) == (reducer == "add")

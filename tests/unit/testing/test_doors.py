@@ -50,7 +50,7 @@ from gcomp.testing.fuzz.cases import write_case
 from gcomp.testing.fuzz.door import NOTHING_WRONG
 from gcomp.testing.fuzz.doors import door_names, door_of
 from gcomp.testing.fuzz.frontend import Onnx, judge
-from gcomp.testing.fuzz.imported import JaxFunctions, TorchFunctions
+from gcomp.testing.fuzz.imported import ORIGINS, JaxFunctions, TorchFunctions, _form  # pyright: ignore[reportPrivateUsage]
 from gcomp.testing.fuzz.kernels import KernelDoor, OneKernel
 
 Patch = Callable[[pytest.MonkeyPatch], object]
@@ -249,8 +249,9 @@ def test_a_wrong_importer_is_found_and_named(monkeypatch: pytest.MonkeyPatch, tm
         path = write_case(found, plan, tmp_path)
         assert _judged("onnx", path, 0) == (1, False)
     assert _judged("onnx", path, 0) == (0, True)
-    assert door_of("onnx").attempt(11, 15, Coverage()) is None  # imported from what would be its file
-    assert Onnx().known["onnx"].sample(11).text.endswith(", from bytes")
+    from_its_file = next(number for number in range(1, 99, 2) if _form(number, 4) == 1)
+    assert door_of("onnx").attempt(from_its_file, 15, Coverage()) is None
+    assert Onnx().known["onnx"].sample(from_its_file).text.endswith(", from bytes")
     coverage = Coverage()
     assert [door_of("jaxpr").attempt(number, 15, coverage) for number in (3, 4)] == [None, None]
     assert coverage.judged == 2
@@ -317,3 +318,16 @@ def test_functions_that_are_wrong_as_tile_programs_are_found(monkeypatch: pytest
     wrong = judged.wrong(program, [x], 1)
     assert wrong is not None
     assert wrong.kind == "meaning"
+
+
+@pytest.mark.parametrize(("what", "forms", "count"), [("torch", 2, 30_000), ("jaxpr", 5, 12_000), ("onnx", 4, 12_000)])
+def test_every_kind_of_sample_comes_in_every_form(what: str, forms: int, count: int) -> None:
+    """By turns, of as many kinds as forms divide each had one form for ever: none of half of torch's had symbols."""
+    origin = ORIGINS[what]()
+    if why := origin.missing():
+        pytest.skip(why)
+    seen: dict[str, list[int]] = {}
+    for number in range(count):
+        seen.setdefault(origin.topic(number), []).append(_form(number, forms))
+    often = [set(found) for found in seen.values() if len(found) > 12 * forms]
+    assert often and all(found == set(range(forms)) for found in often)

@@ -525,6 +525,25 @@ CUT_WRONGLY = {
         return %0 : tensor<4xf32>""",
         ((0, 2),),
     ),
+    "columns of a product that are cut as the rows of its result": (
+        """(%x: tensor<4x4xf32>, %y: tensor<4x2xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a"}, {"b"}]>})
+            -> tensor<4x2xf32> {
+        %0 = stablehlo.dot_general %x, %y, contracting_dims = [1] x [0]
+            {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"c", "b"}, {"a"}]>]>}
+            : (tensor<4x4xf32>, tensor<4x2xf32>) -> tensor<4x2xf32>
+        return %0 : tensor<4x2xf32>""",
+        ((4, 4), (4, 2)),
+    ),
+    "columns of a product that are cut as the rows of its result, after a function": (
+        """(%x: tensor<4x4xf32>, %y: tensor<4x2xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a"}, {"b"}]>})
+            -> tensor<4x2xf32> {
+        %0 = stablehlo.negate %y : tensor<4x2xf32>
+        %1 = stablehlo.dot_general %x, %0, contracting_dims = [1] x [0]
+            {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"c", "b"}, {"a"}]>]>}
+            : (tensor<4x4xf32>, tensor<4x2xf32>) -> tensor<4x2xf32>
+        return %1 : tensor<4x2xf32>""",
+        ((4, 4), (4, 2)),
+    ),
 }
 
 ALSO_ALONG_B = (
@@ -543,7 +562,7 @@ ALSO_ALONG_B = (
 def test_what_the_partitioner_of_xla_cuts_wrongly(name: str) -> None:
     """See upstream_bugs.md: it ends the process, refuses, or computes something else."""
     body, shapes = CUT_WRONGLY[name]
-    axes = ", ".join(f'"{axis}"=2' for axis in "ab"[: 1 + (name in ALSO_ALONG_B)])
+    axes = ", ".join(f'"{axis}"=2' for axis in "abc" if f'"{axis}"' in body or axis in "ab"[name in ALSO_ALONG_B])
     program = Program.parse(f"sdy.mesh @mesh = <[{axes}]>\nfunc.func @main{body}\n}}")
     rng = np.random.default_rng(0)
     numbers = [rng.permutation(prod(shape)) + 3 * i - 3 for i, shape in enumerate(shapes)]
