@@ -128,9 +128,11 @@ def _resolve(source: Any, args: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
 
 
 def _of_torch(source: Source) -> bool:
-    """Whether a source is a module or an exported program of torch, if torch is imported at all."""
+    """Whether a source is a module, an exported program, or a function of tensors of torch, if that is imported."""
     torch: Any = sys.modules.get("torch")
-    return torch is not None and isinstance(source.value, torch.nn.Module | torch.export.ExportedProgram)
+    if torch is None or isinstance(source.value, torch.nn.Module | torch.export.ExportedProgram):
+        return torch is not None
+    return callable(source.value) and any(isinstance(value, torch.Tensor) for value in source.args)
 
 
 def _torch(source: Source) -> Program:

@@ -21,6 +21,7 @@ NOT_CAPTURED: tuple[type[BaseException], ...] = (
     _errors.TorchDynamoException,
     DECIDED_BY_DATA,
     _shapes.ConstraintViolationError,
+    _shapes.PendingUnbackedSymbolNotFound,
     _fakes.DataDependentOutputException,
     _fakes.DynamicOutputShapeException,
 )

@@ -240,3 +240,18 @@ def test_a_user_is_not_warned_of_what_torch_does_with_its_own_classes() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error", FutureWarning)
         export_module(torch.nn.Linear(2, 3), (torch.ones(1, 2),))
+
+
+def test_a_function_of_tensors_is_torchs() -> None:
+    """It was traced by JAX, which ended in a TypeError of its own."""
+
+    def scaled(x: Any, y: Any) -> Any:
+        return torch.sin(x) * y
+
+    x, y = torch.randn(3), torch.tensor(2.0)
+    torch.testing.assert_close(gcomp.compile(scaled, x, y)(x, y), scaled(x, y))
+
+
+def test_what_torchs_own_definitions_do_not_export_is_refused() -> None:
+    with pytest.raises(UnsupportedError, match="does not capture the model"):
+        gcomp.compile(lambda x: torch.combinations(x, 3), torch.arange(5.0))
