@@ -49,8 +49,8 @@ def update_apart(program: Program) -> None:
 
 
 def clamp_starts(program: Program) -> None:
-    """Clamp where slices and updates begin: XLA's partitioner takes what begins outside as it is, where the dimension
-    is cut, and the whole op moves in."""
+    """Clamp where slices, updates and looked up windows begin: XLA's partitioner takes what begins outside as it is,
+    where the dimension is cut, or moves in each part by itself, and the whole op moves in."""
     meshes = sdy.meshes_of(program.module)
     axes = next(iter(meshes.values())).names if meshes else ()
     for op in [op for op in program.ops() if not (axes and _is_local(op, axes))]:
@@ -59,6 +59,8 @@ def clamp_starts(program: Program) -> None:
         elif isinstance(op, hlo.DynamicSliceOp):
             first, taken = 1, shape_of(op.results[0])
         else:
+            if isinstance(op, hlo.GatherOp):
+                _clamp_windows(program, op)
             continue
         b = Builder(program, InsertPoint.before(op))
         sizes = zip(shape_of(op.operands[0]), taken, strict=True)
@@ -66,6 +68,23 @@ def clamp_starts(program: Program) -> None:
             start = b.convert(op.operands[k], "i64")
             last = b.convert(b.dim(whole - part), "i64")
             op.operands[k] = b.maximum(b.minimum(start, last), b.constant(0, "i64"))
+
+
+def _clamp_windows(program: Program, op: hlo.GatherOp) -> None:
+    """Clamp where windows begin, of which more than one element is taken, and fewer than there are."""
+    n, shape = op.dimensions, shape_of(op.operand)
+    taken: tuple[Size, ...] = op.value("slice_sizes")
+    if not any(taken[dim] != 1 and taken[dim] != shape[dim] for dim in n.start_index_map):
+        return
+    b = Builder(program, InsertPoint.before(op))
+    starts = b.convert(op.start_indices, "i64")
+    lasts = [b.convert(b.dim(shape[dim] - taken[dim]), "i64") for dim in n.start_index_map]
+    if n.index_vector_dim == rank_of(starts):
+        last = b.broadcast_to(lasts[0], shape_of(starts))
+    else:
+        row = b.concatenate([b.reshape(last, (1,)) for last in lasts], 0)
+        last = b.broadcast(row, shape_of(starts), [n.index_vector_dim])
+    op.operands[1] = b.maximum(b.minimum(starts, last), b.full_like(starts, 0))
 
 
 def step_by_one(program: Program) -> None:

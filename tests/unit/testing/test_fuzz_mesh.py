@@ -525,6 +525,16 @@ CUT_WRONGLY = {
         return %0 : tensor<4xf32>""",
         ((0, 2),),
     ),
+    "a window that begins outside, looked up beside a batch": (
+        """(%x: tensor<1x5x1xf32>) -> (tensor<1x1x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}, {"a"}]>}) {
+        %i = stablehlo.constant dense<3> : tensor<1x1x1xi32>
+        %0 = "stablehlo.gather"(%x, %i) <{indices_are_sorted = false, dimension_numbers = #stablehlo.gather<
+            offset_dims = [2], operand_batching_dims = [0, 2], start_indices_batching_dims = [0, 1],
+            start_index_map = [1], index_vector_dim = 2>, slice_sizes = array<i64: 1, 4, 1>}>
+            : (tensor<1x5x1xf32>, tensor<1x1x1xi32>) -> tensor<1x1x4xf32>
+        return %0 : tensor<1x1x4xf32>""",
+        ((1, 5, 1),),
+    ),
     "columns of a product that are cut as the rows of its result": (
         """(%x: tensor<4x4xf32>, %y: tensor<4x2xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a"}, {"b"}]>})
             -> tensor<4x2xf32> {
