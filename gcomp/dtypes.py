@@ -8,8 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import ml_dtypes
 import numpy as np
+
+try:
+    import ml_dtypes
+except ModuleNotFoundError:  # where models of other types are loaded, and nothing is compiled
+    ml_dtypes = None
 
 DType = np.dtype[Any]
 
@@ -36,7 +40,7 @@ DTYPES: dict[str, DType] = {
     "f64": np.dtype(np.float64),
     "f32": np.dtype(np.float32),
     "f16": np.dtype(np.float16),
-    **{text: np.dtype(getattr(ml_dtypes, name)) for text, name in _NARROW.items()},
+    **{text: np.dtype(getattr(ml_dtypes, name)) for text, name in _NARROW.items() if ml_dtypes is not None},
     "i1": np.dtype(np.bool_),
     **{f"i{w}": np.dtype(f"int{w}") for w in (8, 16, 32, 64)},
     **{f"ui{w}": np.dtype(f"uint{w}") for w in (8, 16, 32, 64)},
@@ -44,6 +48,9 @@ DTYPES: dict[str, DType] = {
     "complex<f64>": np.dtype(np.complex128),
 }
 """Element type text -> NumPy dtype."""
+
+MISSING = _NARROW.keys() - DTYPES.keys()
+"""Element types that NumPy does not have here, where the package ml_dtypes is not installed."""
 
 TEXTS: dict[DType, str] = {dtype: text for text, dtype in DTYPES.items()}
 """NumPy dtype -> element type text."""

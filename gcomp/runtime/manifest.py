@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import cast
 
 from gcomp.dims import DimError, Range, parse, symbols_of
-from gcomp.dtypes import DTYPES, default_fits
+from gcomp.dtypes import DTYPES, MISSING, default_fits
 from gcomp.errors import ArtifactError
 from gcomp.records import record
 from gcomp.runtime import strict_json
@@ -219,7 +219,9 @@ def _problems(manifest: Manifest) -> Iterator[str]:
         if len({spec.name for spec in specs}) != len(specs):
             yield f"two {kind}s have the same name"
         for spec in specs:
-            if spec.dtype not in DTYPES:
+            if spec.dtype in MISSING:
+                yield f"{kind} {spec.name!r} is {spec.dtype}, of which NumPy knows nothing here: pip install ml_dtypes"
+            elif spec.dtype not in DTYPES:
                 yield f"{kind} {spec.name!r} has an unknown dtype, {spec.dtype[:40]!r}"
             if len(spec.dims) > MAX_RANK:
                 yield f"{kind} {spec.name!r} has {len(spec.dims)} dims, more than {MAX_RANK}"

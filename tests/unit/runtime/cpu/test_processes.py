@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import gcomp
 from gcomp.runtime.model import Model
 from gcomp.runtime.plan import Plan
 from tests.unit.runtime.cpu.models import WEIGHT, plan_on_threads, plan_with_weight, rows, with_weight
@@ -43,8 +44,8 @@ import sys
 class Only:
     def find_spec(self, name, path=None, target=None):
         first = name.partition(".")[0]
-        if first not in {"gcomp", "numpy", "ml_dtypes"} and first not in sys.stdlib_module_names:
-            raise ImportError(f"{name} is not installed here")
+        if first not in {"gcomp", "numpy"} and first not in sys.stdlib_module_names:
+            raise ModuleNotFoundError(f"{name} is not installed here")
 
 sys.meta_path.insert(0, Only())
 import numpy as np
@@ -64,6 +65,15 @@ def test_a_process_with_numpy_alone_loads_and_calls(artifact: Path, tmp_path: Pa
     np.save(tmp_path / "x.npy", rows(5))
     assert python(NUMPY_ALONE, artifact, tmp_path / "x.npy", tmp_path / "y.npy") == "[]\n"
     np.testing.assert_array_equal(np.load(tmp_path / "y.npy"), with_weight(rows(5)))
+
+
+def test_a_process_with_numpy_alone_says_what_narrow_types_need(tmp_path: Path) -> None:
+    program = "func.func @main(%x: tensor<2xbf16>) -> tensor<2xbf16> {\n return %x : tensor<2xbf16> }"
+    gcomp.compile(program, prepare=False).save(tmp_path / "model.gcomp")
+    script = NUMPY_ALONE.partition("model = ")[0] + (
+        "try:\n    gcomp.load(sys.argv[1])\nexcept gcomp.GcompError as error:\n    print(error)\n"
+    )
+    assert "pip install ml_dtypes" in python(script, tmp_path / "model.gcomp")
 
 
 FORKED = """
