@@ -60,6 +60,12 @@ _ODD_WIDTHS = {
 }  # fmt: skip
 
 
+def finfo(dtype: DType) -> Any:
+    """The limits of a float type, as NumPy's `finfo` says them."""
+    module: Any = ml_dtypes or np
+    return module.finfo(dtype)
+
+
 def dtype_of(text: str) -> DType:
     """The NumPy dtype of an element type's text. KeyError if there is none."""
     return DTYPES[text]

@@ -8,11 +8,10 @@ from __future__ import annotations
 import functools
 from typing import Any, cast
 
-import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-from gcomp.dtypes import DTYPES, TEXTS, DType, bit_width, dtype_of, text_of
+from gcomp.dtypes import DTYPES, TEXTS, DType, bit_width, dtype_of, finfo, text_of
 from gcomp.dtypes import is_complex as text_is_complex
 from gcomp.dtypes import is_float as text_is_float
 from gcomp.dtypes import is_integer as text_is_integer
@@ -83,7 +82,7 @@ def float_format(dtype: DType) -> FloatFormat:
     text = text_of(real_dtype(dtype))
     if not text_is_float(text):
         raise KeyError(text)
-    info = cast(Any, ml_dtypes.finfo(real_dtype(dtype)))
+    info = finfo(real_dtype(dtype))
     unsigned_zero = text.endswith("UZ") or text == "f8E8M0FNU"
     return FloatFormat(
         bits=bit_width(text),
