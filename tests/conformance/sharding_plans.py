@@ -34,7 +34,7 @@ from gcomp.ir.program import Program
 from gcomp.judging.targets import target_failure
 from gcomp.partitioning.memory import predicted_memory
 from gcomp.partitioning.search.devices import mesh_named
-from gcomp.partitioning.search.planning import Plan, plan_of
+from gcomp.partitioning.search.planning import plan_of
 from gcomp.passes.base import PassContext
 from gcomp.passes.sharding.partition import Partition
 from gcomp.passes.sharding.shard import apply
@@ -117,9 +117,13 @@ def judged(program: Program, inputs: Sequence[Array], expected: Sequence[Array],
     return "" if failure is None or failure.allowed else failure.message
 
 
-def sends_of(plan: Plan) -> Sends:
-    """The collectives that a plan says."""
-    return Counter((str(m.sent.kind), m.sent.bytes) for m in plan.messages())
+def spread(program: Program, mesh: str) -> Sends:
+    """Cut a program as the search plans for a mesh; the collectives that the plan says."""
+    plan = plan_of(program, mesh_named(mesh), SMALL)
+    planned: Sends = Counter((str(m.sent.kind), m.sent.bytes) for m in plan.messages())
+    apply(plan)
+    Partition().run(program, PassContext())
+    return planned
 
 
 def measured(member: Member, mesh: str) -> Row:
@@ -127,10 +131,7 @@ def measured(member: Member, mesh: str) -> Row:
     program = opened(member)
     whole, inputs = program.clone(), sample_inputs(program, 0)
     expected = interpret(program, inputs)
-    plan = plan_of(program, mesh_named(mesh), SMALL)
-    planned = sends_of(plan)
-    apply(plan)
-    Partition().run(program, PassContext())
+    planned = spread(program, mesh)
     lockstep = judged(whole, inputs, expected, interpret(program, inputs))
     devices = on_devices(program)
     reference = interpret(devices, inputs)

@@ -5,18 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-ALLOWED = re.compile(
+_OF_HOST = re.compile(
     r"lapack_[sdcz]\w+_ffi"  # jaxlib's dense linear algebra
     r"|tridiagonal_solve_perturbed_ffi"
-    r"|mhlo\.(topk|erf|tan|asin|acos|atan|sinh|cosh|asinh|acosh|atanh)"  # ops that JAX writes as calls
-    r"|Sharding|ApproxTopK"
     r"|gcomp_print"  # gcomp.runtime.xla.prints: the one call back, which writes a line
+)
+ALLOWED = re.compile(
+    _OF_HOST.pattern
+    + r"|mhlo\.(topk|erf|tan|asin|acos|atan|sinh|cosh|asinh|acosh|atanh)"  # ops that JAX writes as calls
+    r"|Sharding|ApproxTopK"
 )
 
 _NAMED = re.compile(r'custom_call\s+@(?:"([^"]*)"|([\w$.-]+))|call_target_name\s*=\s*"([^"]*)"')
-
-
-_OF_HOST = re.compile(r"lapack_\w+|tridiagonal_solve_perturbed_ffi|gcomp_print")
 
 
 def is_of_host(target: str) -> bool:
