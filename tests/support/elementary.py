@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import mpmath as mp
 import numpy as np
+import pytest
 from xdsl.dialects.builtin import ArrayAttr, StringAttr
 from xdsl.ir import Block, Region
 
@@ -76,6 +78,31 @@ def applied(name: str, *operands: Array) -> Array:
     target = Memory.empty(padded[0].size, kind)
     run(kernel, (max(1, padded[0].size // 4096),), [*map(Memory.of, padded), target])
     return target.data[:count]
+
+
+def record_underflows(patch: pytest.MonkeyPatch) -> list[str]:
+    """The functions that give denormals, or 0 for what is not 0, in kernels evaluated from now on.
+
+    Processors take a hundred times as long for either.
+    """
+    found: list[str] = []
+
+    def watched(name: str, compute: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*operands: Array) -> Any:
+            result = compute(*operands)
+            kind = np.asarray(result).dtype
+            if kind in (np.float32, np.float64):
+                small = np.abs(result) < np.finfo(kind).tiny
+                small &= np.all([np.isfinite(x) & (x != 0) for x in operands], 0) if len(operands) == 2 else result != 0
+                found.extend([name] * int(small.sum()))
+            return result
+
+        return call
+
+    for name in ("multiply", "divide", "fma"):
+        function = FUNCTIONS[name]
+        patch.setitem(FUNCTIONS, name, replace(function, meaning=watched(name, function.meaning)))
+    return found
 
 
 def meaning(name: str, *operands: Array) -> Array:

@@ -62,9 +62,9 @@ def minus_one_single(r: Number) -> Number:
 
 @expands("exponential", "f32", 1.25)
 def exponential_single(x: Number) -> Number:
-    """exp(x)."""
+    """exp(x). Of what is far below, 0 is scaled: processors take long for products that underflow."""
     r, n = reduce(bound_exponent(x))
-    return n.scale(exp_single(r.high))
+    return n.scale((x < LEAST["f32"]).choose(x.of(0.0), exp_single(r.high)))
 
 
 @expands("exponential2", "f32", 1.25)
@@ -73,7 +73,8 @@ def exponential2_single(x: Number) -> Number:
     near = x.at_most(129.0).at_least(-151.0)
     n = round_product(near, 1.0)
     rest = near - n.value
-    return n.scale(exp_single(rest.fma(LN2["f32"][0], rest * LN2["f32"][1])))
+    found = exp_single(rest.fma(LN2["f32"][0], rest * LN2["f32"][1]))
+    return n.scale((x < -151.0).choose(x.of(0.0), found))
 
 
 @expands("exponential_minus_one", "f32", 1.75)
@@ -96,7 +97,8 @@ def logistic_single(x: Number) -> Number:
     # What the sum lacks comes to the smaller part, exp(r) - 1, before that is added.
     total = one + power
     lost = one - (total - power)
-    return one / (power.fma(minus_one_single(r.high), lost) + total)
+    part = (x < LEAST["f32"]).choose(x.of(0.0), one)
+    return part / (power.fma(minus_one_single(r.high), lost) + total)
 
 
 @expands("tanh", "f32", 1.75)

@@ -61,6 +61,10 @@ from gcomp.records import record
 PROGRAMS = 264
 """With fewer programs than this the keys are split."""
 
+FAINT, EMPTY = -69.0, -104.0
+"""Of a score that is so far below the greatest, the weight is 1e-30: less than any rounding of the sum, whose greatest
+weight is 1. Of one that is farther away than the other, exp gives 0 in f32."""
+
 LEAST = 256
 """A split has at least so many keys."""
 
@@ -268,7 +272,7 @@ class _Attention:
         greatest, total, found = tiles
         peak = b.apply("maximum", greatest, row_of(b, scores, "maximum"))
         base = reference_score(b, peak)
-        weights = self._power(b.apply("subtract", scores, base))
+        weights = self._weights(b.apply("subtract", scores, base))
         kept = self._power(b.apply("subtract", greatest, base))
         total = b.add(b.multiply(total, kept), row_of(b, weights, "add"))
         values = self._values()
@@ -322,6 +326,19 @@ class _Attention:
         indices = self._indices(d(OUT), self.problem.outs, self.place[1])
         found = tile_of(self.writer.elements(self.value), self.problem.op.operands[2], indices, (KEY,))
         return self.b.broadcast(found, (self.block.keys, self.block.outs))
+
+    def _weights(self, x: SSAValue) -> SSAValue:
+        """What values are weighted with, of differences of scores.
+
+        Processors take a hundred times as long for denormals, which masks of -100 make, and then their products with
+        values. So there no weight is less than that of FAINT, except those that are 0.
+        """
+        if self.problem.wide != "f32" or self.precision != "exact":
+            return self._power(x)
+        b, unit = self.b, log2(e) if self.folded else 1.0
+        empty = b.apply("lt", x, like(b, x, EMPTY * unit))
+        near = b.apply("maximum", x, like(b, x, FAINT * unit))
+        return b.apply("select", empty, like(b, x, 0.0), self._power(near))
 
     def _power(self, x: SSAValue) -> SSAValue:
         """e to the power of a difference of scores."""

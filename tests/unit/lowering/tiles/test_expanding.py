@@ -16,7 +16,7 @@ from gcomp.lowering.tiles.build import TileBuilder
 from gcomp.lowering.tiles.evaluate import Memory, run
 from gcomp.lowering.tiles.expanding import EXPANSIONS, expand
 from gcomp.lowering.tiles.functions import FUNCTIONS
-from tests.support.elementary import EXACT, applied, distances, kernel_of, meaning, samples
+from tests.support.elementary import EXACT, applied, distances, kernel_of, meaning, record_underflows, samples
 from tests.unit.lowering.triton.tiles import kernel
 
 BASIC = {
@@ -37,6 +37,14 @@ def test_results_are_as_exact_as_the_table_says(name: str, dtype: str) -> None:
     far = distances(name, found, *operands)
     worst = int(far.argmax())
     assert far[worst] <= EXPANSIONS[name, dtype].ulps, [x[worst] for x in (*operands, found)]
+
+
+@pytest.mark.parametrize("name", ["exponential", "exponential2", "logistic"])
+def test_what_is_far_below_does_not_underflow_on_the_way_to_zero(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Processors take long for that, and masks are such numbers: a masked softmax took five times as long."""
+    underflows = record_underflows(monkeypatch)
+    assert not applied(name, np.array([-152, -1e9, np.finfo(np.float32).min, -np.inf], np.float32)).any()
+    assert not underflows
 
 
 def specials(dtype: str) -> np.ndarray:
