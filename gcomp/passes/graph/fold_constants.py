@@ -27,7 +27,7 @@ from xdsl.rewriter import InsertPoint
 
 from gcomp.analysis.constants import stored_array
 from gcomp.dtypes import dtype_of
-from gcomp.errors import UnsupportedError
+from gcomp.errors import InvalidModelError, UnsupportedError
 from gcomp.ir import sdy
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
@@ -120,7 +120,7 @@ class FoldConstants(Pass):
             for inner in tree:
                 results = _evaluate(inner, [arrays[v] for v in inner.operands], program)
                 arrays.update(zip(inner.results, results, strict=True))
-        except UnsupportedError:
+        except (UnsupportedError, InvalidModelError):  # such as a size that a called function uses, known at the call
             return False
         b = Builder(program, InsertPoint.before(outermost(op)))  # what is known is so before any loop
         b.location = fuse([o.location for o in (*tree, *(v.owner for v in sources)) if isinstance(o, GraphOp)])
