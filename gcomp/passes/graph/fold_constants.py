@@ -37,6 +37,7 @@ from gcomp.ir.locations import fuse, where
 from gcomp.ir.native import WeightOp
 from gcomp.ir.op import GraphOp
 from gcomp.ir.program import Program
+from gcomp.ir.roles import Role, role_of
 from gcomp.ir.types import dtype_text, is_tensor, shape_of, static_shape, tensor_of
 from gcomp.ir.walking import captures
 from gcomp.passes.base import Pass, PassContext
@@ -108,7 +109,7 @@ class FoldConstants(Pass):
     def _within_budget(self, tree: Sequence[Operation], flops: int) -> bool:
         if flops > self.max_flops:
             return False
-        written, freed = sum(map(_nbytes, tree[-1].results)), sum(map(_stored_bytes, _freed_values(tree)))
+        written, freed = _written_bytes(tree), sum(map(_stored_bytes, _freed_values(tree)))
         if written <= freed + self.growth_bytes or _is_share(tree[-1]):
             return True
         return written <= self.kernel_bytes and _makes_kernel(tree[-1])
@@ -210,6 +211,12 @@ def _freed_values(tree: Sequence[Operation]) -> Sequence[SSAValue]:
     return [v for v in _sources(tree) if dies(v)]
 
 
+def _written_bytes(tree: Sequence[Operation]) -> int:
+    """The bytes that the results take: one element of each where all elements are computed from equal ones."""
+    alike = all(role_of(op) is Role.ELEMENTWISE for op in tree) and all(map(_is_one_element, _sources(tree)))
+    return sum([_itemsize(r) if alike else _nbytes(r) for r in tree[-1].results])
+
+
 def _is_share(op: Operation) -> bool:
     """Whether it is one of several slices that are all that reads a value, and together no more than that."""
     if not isinstance(op, hlo.SliceOp):
@@ -299,8 +306,17 @@ def _elements(value: SSAValue) -> int:
     return math.prod(static_shape(value) or (0,))
 
 
+def _itemsize(value: SSAValue) -> int:
+    return dtype_of(dtype_text(tensor_of(value))).itemsize
+
+
 def _nbytes(value: SSAValue) -> int:
-    return _elements(value) * dtype_of(dtype_text(tensor_of(value))).itemsize
+    return _elements(value) * _itemsize(value)
+
+
+def _is_one_element(value: SSAValue) -> bool:
+    """Whether one element is stored for all of a known value."""
+    return _stored_bytes(value) <= _itemsize(value)
 
 
 def _stored_bytes(value: SSAValue) -> int:

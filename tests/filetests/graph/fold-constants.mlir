@@ -56,3 +56,16 @@ func.func private @empty(%x: tensor<0x3x1xf32>, %n: tensor<4xf32>) -> (tensor<0x
   %2 = stablehlo.negate %n : tensor<4xf32>
   return %1, %2 : tensor<0x3x2xf32>, tensor<4xf32>
 }
+
+// Of equal elements one is kept, however many the result has: variances that are all 1, as those of untrained models.
+// CHECK-LABEL: @alike
+func.func private @alike() -> tensor<1000x1000xf32> {
+  // CHECK-NEXT: [[R:%.*]] = stablehlo.constant dense<3.0> : tensor<1000x1000xf32>
+  // CHECK-NEXT: return [[R]]
+  %0 = stablehlo.constant dense<8.0> : tensor<f32>
+  %1 = stablehlo.broadcast_in_dim %0, dims = [] : (tensor<f32>) -> tensor<1000x1000xf32>
+  %2 = stablehlo.constant dense<1.0> : tensor<1000x1000xf32>
+  %3 = stablehlo.add %1, %2 : tensor<1000x1000xf32>
+  %4 = stablehlo.sqrt %3 : tensor<1000x1000xf32>
+  return %4 : tensor<1000x1000xf32>
+}
