@@ -39,3 +39,15 @@ func.func private @one_channel(%x: tensor<1x4x1xf32>, %w: tensor<3x1x5xf32>) -> 
   %0 = stablehlo.convolution(%x, %w) dim_numbers = [b, 0, f]x[0, i, o]->[b, 0, f], window = {pad = [[1, 1]]} : (tensor<1x4x1xf32>, tensor<3x1x5xf32>) -> tensor<1x4x5xf32>
   return %0 : tensor<1x4x5xf32>
 }
+
+// Three output channels for each input channel, which lie beside each other.
+// CHECK-LABEL: @several_per_channel
+func.func private @several_per_channel(%x: tensor<?x4x2xf32, ["n", "4", "2"]>, %w: tensor<2x1x6xf32>) -> tensor<?x3x6xf32, ["n", "3", "6"]> {
+  // CHECK: [[B:%.*]] = stablehlo.broadcast_in_dim %x, dims = [0, 1, 2] : (tensor<?x4x2xf32, {{.*}}>) -> tensor<?x4x2x3xf32, {{.*}}>
+  // CHECK: [[R:%.*]] = stablehlo.reshape [[B]] : (tensor<?x4x2x3xf32, {{.*}}>) -> tensor<?x4x6xf32, {{.*}}>
+  // CHECK: stablehlo.slice [[R]]
+  // CHECK-NOT: convolution
+  // CHECK: return
+  %0 = stablehlo.convolution(%x, %w) dim_numbers = [b, 0, f]x[0, i, o]->[b, 0, f], window = {} {feature_group_count = 2 : i64} : (tensor<?x4x2xf32, ["n", "4", "2"]>, tensor<2x1x6xf32>) -> tensor<?x3x6xf32, ["n", "3", "6"]>
+  return %0 : tensor<?x3x6xf32, ["n", "3", "6"]>
+}
