@@ -1,11 +1,11 @@
 """Convolutions that are really something simpler become it: a 1x1 kernel a matrix product; a depthwise kernel, or one
-that reads a single channel, a sum of shifted products. They need channels-last dimension numbers. They sum in another
-order: E2. A channel that several outputs read is repeated for them: for a processor that is 4 to 8 times as fast as a
-convolution of as many groups.
+that reads a single channel, a sum of shifted products; a kernel whose outer points meet nothing but padding, one of
+fewer points. They need channels-last dimension numbers. They sum in another order: E2.
 
-XLA's CPU backend runs a depthwise convolution ten times slower than the same sum of products, and one of a single
-input channel seven times (docs/guides/benchmarks.md). With `max-points=0` only kernels of one point change: for targets
-that have kernels of their own for the others.
+A channel that several outputs read is repeated for them: for a processor that is 4 to 8 times as fast as a convolution
+in as many groups. XLA's CPU backend runs a depthwise convolution ten times slower than the same sum of products, and
+one of a single input channel seven times (docs/guides/benchmarks.md). With `max-points=0` only kernels of one point
+change: for targets that have kernels of their own for the others.
 """
 
 from __future__ import annotations
@@ -13,10 +13,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import ClassVar, cast
+from math import prod
+from typing import Any, ClassVar, cast
 
+import numpy as np
 from xdsl.ir import SSAValue
 
+from gcomp.analysis.constants import stored_array
 from gcomp.dims import Size
 from gcomp.exactness import Exactness
 from gcomp.ir import stablehlo as hlo
@@ -26,6 +29,7 @@ from gcomp.ir.program import Program
 from gcomp.ir.types import dtype_text, element_of, shape_of, static_shape
 from gcomp.passes.base import Pass, PassContext
 from gcomp.passes.rewriting import Pattern, apply_rewrites
+from gcomp.records import record
 
 
 def _is_plain(op: hlo.ConvolutionOp) -> bool:
@@ -43,7 +47,136 @@ def _is_of_one_type(op: hlo.ConvolutionOp) -> bool:
 
 
 MAX_POINTS = 49
-"""Points of a window for which a channelwise convolution becomes arithmetic, at most."""
+"""Points of a window for which a convolution becomes arithmetic, or products, at most."""
+
+
+class DropPointsOfPadding(Pattern):
+    """The outer points of a kernel that meet nothing but padding, wherever the window stands, go, and so does padding.
+
+    Windows that are dilated beyond small images have such, as those of DeepLab's pyramid. Products with padding are 0
+    where the kernel is finite, which is known of weights.
+    """
+
+    name = "drop-points-of-padding"
+    roots = (hlo.ConvolutionOp,)
+    exactness = Exactness.E2
+
+    def rewrite(self, op: hlo.ConvolutionOp, b: Builder) -> Sequence[SSAValue] | None:
+        kernel, axes = static_shape(op.rhs), _axes(op)
+        if kernel is None or axes is None:
+            return None
+        dropped = [axis.points_of_padding() for axis in axes]
+        if not any(map(any, dropped)) or not _is_finite(op.rhs, b.program):
+            return None
+        starts, ends = ([drop[side] for drop in dropped] for side in (0, 1))
+        limits = [axis.points - end for axis, end in zip(axes, ends, strict=True)]
+        points = b.slice(op.rhs, [*starts, 0, 0], [*limits, *kernel[-2:]])
+        pads = [axis.padding_without(*drop) for axis, drop in zip(axes, dropped, strict=True)]
+        properties: dict[str, Any] = {**op.properties, "padding": pads}
+        return [b.emit(hlo.ConvolutionOp, op.lhs, points, types=(op.result.type,), **properties)]
+
+
+class DilatedPointsToDots(Pattern):
+    """A dilated convolution most of whose products are with padding becomes a matrix product for each kernel point, of
+    the pixels that it reads, and their sum.
+
+    Products with padding are 0 where the kernel is finite.
+    """
+
+    name = "dilated-points-to-dots"
+    roots = (hlo.ConvolutionOp,)
+    exactness = Exactness.E2
+
+    def __init__(self, max_points: int = MAX_POINTS) -> None:
+        self.max_points = max_points
+
+    def rewrite(self, op: hlo.ConvolutionOp, b: Builder) -> Sequence[SSAValue] | None:
+        kernel, axes = static_shape(op.rhs), _axes(op)
+        if kernel is None or axes is None or op.value("feature_group_count") != 1 or not _is_of_one_type(op):
+            return None
+        if all(axis.dilation == 1 for axis in axes) or dtype_text(op.result.type) not in ("f32", "f64"):
+            return None
+        outs = shape_of(op.result)
+        points = [(point, [axis.outs_of(p) for axis, p in zip(axes, point, strict=True)])
+                  for point in product(*[range(axis.points) for axis in axes])]  # fmt: skip
+        points = [(point, ranges) for point, ranges in points if all(ranges)]
+        read = sum([prod(map(len, ranges)) for _, ranges in points])
+        every = prod([axis.points * axis.outs for axis in axes])
+        if not 1 < len(points) <= self.max_points or SPARSE * read > every or not _is_finite(op.rhs, b.program):
+            return None
+        total: SSAValue | None = None
+        for point, ranges in points:
+            firsts = [axis.place(r.start, p) for axis, r, p in zip(axes, ranges, point, strict=True)]
+            sizes = [shape_of(op.lhs)[0], *map(len, ranges), kernel[-2]]
+            pixels = b.take(op.lhs, [0, *firsts, 0], sizes, [1, *[axis.stride for axis in axes], 1])
+            matrix = b.slice(op.rhs, [*point, 0, 0], [*[p + 1 for p in point], *kernel[-2:]])
+            numbers = DotDimensions((), (), (len(outs) - 1,), (0,))
+            found = b.dot(pixels, b.reshape(matrix, kernel[-2:]), numbers, element_of(op.result))
+            after = [axis.outs - r.stop for axis, r in zip(axes, ranges, strict=True)]
+            term = b.pad(found, b.scalar_like(found, 0), [0, *[r.start for r in ranges], 0], [0, *after, 0])
+            total = term if total is None else b.add(total, term)
+        return None if total is None else [total]
+
+
+SPARSE = 2
+"""A convolution has at least so many products for each that is not with padding where each point becomes a dot."""
+
+
+@record
+class _Axis:
+    """One dimension of the window of a convolution."""
+
+    size: int
+    points: int
+    outs: int
+    padding: tuple[int, int]
+    stride: int
+    dilation: int
+
+    def place(self, out: int, point: int) -> int:
+        """Where in the input an output meets a kernel point."""
+        return out * self.stride + point * self.dilation - self.padding[0]
+
+    def outs_of(self, point: int) -> range:
+        """The outputs for which a kernel point does not meet padding."""
+        first = max(0, -(self.place(0, point) // self.stride))
+        beyond = -((self.place(0, point) - self.size) // self.stride)
+        return range(first, max(first, min(self.outs, beyond)))
+
+    def points_of_padding(self) -> tuple[int, int]:
+        """How many first and last points read padding alone: not all of them, and no padding is made a crop."""
+        reading = [point for point in range(self.points) if self.outs_of(point)]
+        if not reading:
+            return 0, 0
+        outer = reading[0], self.points - 1 - reading[-1]
+        first, last = (min(n, max(pad, 0) // self.dilation) for n, pad in zip(outer, self.padding, strict=True))
+        return first, last
+
+    def padding_without(self, first: int, last: int) -> tuple[int, int]:
+        """The padding of a window without so many first and last points."""
+        return self.padding[0] - first * self.dilation, self.padding[1] - last * self.dilation
+
+
+def _axes(op: hlo.ConvolutionOp) -> list[_Axis] | None:
+    """The dimensions of a plain convolution's window. None for others, of sizes that are not known, or without work."""
+    kernel, window = static_shape(op.rhs), op.window()
+    if kernel is None or not _is_plain(op):
+        return None
+    sizes, outs = shape_of(op.lhs)[1:-1], shape_of(op.result)[1:-1]
+    steps = window["padding"], window["window_strides"], window["rhs_dilation"]
+    numbers = zip(sizes, kernel[:-2], outs, *steps, strict=True)
+    found = [_Axis(n, k, out, pair, step, gap) for n, k, out, pair, step, gap in numbers
+             if isinstance(n, int) and isinstance(out, int)]  # fmt: skip
+    whole = len(found) == len(sizes) and all(axis.size and axis.points and axis.outs for axis in found)
+    return found if whole and kernel[-2] else None
+
+
+def _is_finite(kernel: SSAValue, program: Program) -> bool:
+    """Whether a kernel is known to hold numbers alone, neither infinite ones nor NaN."""
+    while isinstance(kernel.owner, hlo.TransposeOp | hlo.ReshapeOp):
+        kernel = kernel.owner.operands[0]
+    array = stored_array(kernel, program)
+    return array is not None and bool(np.isfinite(array.astype(np.float64)).all())
 
 
 class PointwiseToDot(Pattern):
@@ -90,7 +223,12 @@ class ChannelwiseToMultiplyAdd(Pattern):
         points = list(product(*map(range, kernel[:-2])))
         if channels == 1 != kernel[-1] and 0 < self.max_features < kernel[-1]:
             return None
-        if not isinstance(channels, int) or not channels or not 1 <= len(points) <= self.max_points or 0 in shape_of(op.result):
+        if (
+            not isinstance(channels, int)
+            or not channels
+            or not 1 <= len(points) <= self.max_points
+            or 0 in shape_of(op.result)
+        ):
             return None
         return [self._sum(op, points, b)]
 
@@ -136,6 +274,6 @@ class ConvToArithmetic(Pass):
     """Features of a convolution that reads a single channel, at most (0: any number): more make a product."""
 
     def run(self, program: Program, context: PassContext) -> bool:
-        return apply_rewrites(
-            program, (PointwiseToDot(), ChannelwiseToMultiplyAdd(self.max_points, self.max_features)), context
-        )
+        points = self.max_points
+        simpler = DropPointsOfPadding(), DilatedPointsToDots(points), PointwiseToDot()
+        return apply_rewrites(program, (*simpler, ChannelwiseToMultiplyAdd(points, self.max_features)), context)

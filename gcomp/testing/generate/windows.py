@@ -155,6 +155,38 @@ def simple_convolution(g: Growth) -> None:
            feature_group_count=groups, batch_group_count=1, **w)  # fmt: skip
 
 
+@seeks("conv-to-arithmetic", weight=8)
+def convolution_beyond_its_image(g: Growth) -> None:
+    """A convolution with channels last, mostly by a constant, whose points are as far apart as the image is large."""
+    choices = g.choices
+    sizes = list(choices.chosen(((4,), (5, 4), (6,), (3, 4), (4, 4))))
+    kernel = [choices.chosen((3, 3, 2)) for _ in sizes]
+    dilations = [n + choices.chosen((0, -1, -2, 1)) if choices.flag(0.85) else 1 for n in sizes]
+    padding = [[d * (k // 2) + choices.chosen((0, 0, 0, 1, -1, 2)) for _ in range(2)]
+               for d, k in zip(dilations, kernel, strict=True)]  # fmt: skip
+    strides = [choices.chosen((1, 1, 2, 3)) for _ in sizes]
+    groups = choices.chosen((1, 1, 1, 2))
+    channels, features = groups * choices.chosen((2, 1, 3)), groups * choices.chosen((2, 1, 3))
+    plain = [1] * len(sizes)
+    rows = zip(sizes, kernel, strides, padding, plain, dilations, strict=True)
+    result = (1, *(window_size(s, k, t, p, a, d) for s, k, t, p, a, d in rows), features)
+    if not g.fits((1, *sizes, channels)) or not g.fits([n for n in result if isinstance(n, int)]):
+        return
+    x = varying(g, (1, *sizes, channels))
+    text = dtype_text(x.type)
+    shape = (*kernel, channels // groups, features)
+    kind = choices.integer(0, 9)
+    weight = ordinary(g, shape, text)
+    if kind == 0:
+        weight = g.fresh(tensor(shape, text))
+    elif kind == 1 and text in ("f32", "f64", "f16", "bf16"):
+        weight = g.splat(tensor(shape, text), float("inf"))
+    g.emit(hlo.ConvolutionOp, x, weight, types=(tensor(result, text),),
+           dimension_numbers=ConvDimensions.channels_last(len(sizes)), feature_group_count=groups, batch_group_count=1,
+           window_strides=strides, padding=padding, lhs_dilation=plain, rhs_dilation=dilations,
+           window_reversal=[False for _ in sizes])  # fmt: skip
+
+
 @seeks("conv-dilation-apart", weight=4)
 def transposed_convolution(g: Growth) -> None:
     """A convolution of a dilated input with channels last, mostly by a constant."""
