@@ -6,6 +6,8 @@ those of C99 (Annex G), as the reference's; the other functions are right where 
 
 from __future__ import annotations
 
+import math
+
 from gcomp.decompositions.real import INF, NAN, Real, Test
 from gcomp.ir import chlo
 from gcomp.ir import stablehlo as hlo
@@ -52,6 +54,19 @@ def modulus(z: Number) -> Real:
     ratio = small / large
     size = large.equals(0.0).choose(large, large * (ratio * ratio + 1.0).to(hlo.SqrtOp))
     return (a.is_infinite | b.is_infinite).choose(a.of(INF), size)
+
+
+def _reduced(z: Number) -> tuple[Number, Real]:
+    """z / 8 where |z| is too large for a number, or nearly so, else z; and what it was multiplied by."""
+    huge = abs(z[0]).to(hlo.MaximumOp, abs(z[1])) > 2.0**1000
+    factor = huge.choose(z[0].of(0.125), 1.0)
+    return (z[0] * factor, z[1] * factor), factor
+
+
+def _log_modulus(z: Number) -> Real:
+    """log |z|, also where |z| overflows."""
+    reduced, factor = _reduced(z)
+    return modulus(reduced).to(hlo.LogOp) - (factor < 1.0).choose(z[0].of(math.log(0.125)), 0.0)
 
 
 def quotient(z: Number, w: Number) -> Number:
@@ -106,13 +121,13 @@ def log(z: Number) -> Number:
     large, small = a.to(hlo.MaximumOp, b), a.to(hlo.MinimumOp, b)
     near = (large > 0.5) & (large < 2.0)
     precise = ((large - 1.0) * (large + 1.0) + small * small).to(hlo.LogPlusOneOp) * 0.5
-    return near.choose(precise, modulus(z).to(hlo.LogOp)), z[1].to(hlo.Atan2Op, z[0])
+    return near.choose(precise, _log_modulus(z)), z[1].to(hlo.Atan2Op, z[0])
 
 
 def log_plus_one(z: Number) -> Number:
     """log(1 + z)."""
     shifted = _plus(z, 1.0)
-    return modulus(shifted).to(hlo.LogOp), z[1].to(hlo.Atan2Op, shifted[0])
+    return _log_modulus(shifted), z[1].to(hlo.Atan2Op, shifted[0])
 
 
 def sqrt(z: Number) -> Number:
@@ -197,7 +212,9 @@ def rsqrt(z: Number) -> Number:
 
 def cbrt(z: Number) -> Number:
     """The principal cube root."""
-    angle, radius = z[1].to(hlo.Atan2Op, z[0]) * (1 / 3), modulus(z).to(hlo.CbrtOp)
+    reduced, factor = _reduced(z)
+    angle = z[1].to(hlo.Atan2Op, z[0]) * (1 / 3)
+    radius = modulus(reduced).to(hlo.CbrtOp) * (factor < 1.0).choose(z[0].of(2.0), 1.0)
     return radius * _cos(angle), radius * _sin(angle)
 
 
@@ -222,6 +239,7 @@ def square(z: Number) -> Number:
 
 def sign(z: Number) -> Number:
     """z / |z|: 0 at 0, NaN at infinities and where either part is NaN."""
+    z, _ = _reduced(z)
     size = modulus(z)
     none = size.is_infinite | z[0].is_nan | z[1].is_nan
     zero = size.equals(0.0)

@@ -43,6 +43,9 @@ from gcomp.reference.numpy.rounding import (
     widen,
 )
 
+_HUGE = 2.0**1000
+"""The modulus of a complex number with a greater part may overflow."""
+
 Function = Callable[..., Any]
 
 
@@ -177,8 +180,19 @@ def _float_sign(x: Array) -> Array:
     return np.where(x == 0, x, np.sign(x))
 
 
+def _huge(z: Array) -> Array:
+    """Where |z| is too large for a double, or nearly so."""
+    return np.maximum(np.abs(real_part(z)), np.abs(imag_part(z))) > _HUGE
+
+
+def _reduced(z: Array) -> Array:
+    """z, and z / 8 where it is huge."""
+    factor = np.where(_huge(z), 0.125, 1.0)
+    return complexes.from_parts(real_part(z) * factor, imag_part(z) * factor)
+
+
 def _complex_sign(operand: Array) -> Array:
-    wide = widen(operand)
+    wide = _reduced(widen(operand))
     modulus = complexes.from_parts(np.hypot(real_part(wide), imag_part(wide)), np.zeros(wide.shape))
     result = complexes.quotient(wide, modulus)
     result = np.where(wide == 0, 0, result)
@@ -425,7 +439,8 @@ def cbrt(operand: Array) -> Array:
 
     def root(z: Array) -> Array:
         angle = np.arctan2(imag_part(z), real_part(z)) / 3
-        radius = np.cbrt(np.hypot(real_part(z), imag_part(z)))
+        near = _reduced(z)
+        radius = np.cbrt(np.hypot(real_part(near), imag_part(near))) * np.where(_huge(z), 2.0, 1.0)
         return complexes.from_parts(radius * np.cos(angle), radius * np.sin(angle))
 
     return in_double(root, operand)
@@ -458,7 +473,11 @@ def log(operand: Array) -> Array:
 @quiet
 def log_plus_one(operand: Array) -> Array:
     """log(1 + x), accurate near 0."""
-    return in_double(np.log1p, operand)
+
+    def of_complex(z: Array) -> Array:
+        return np.where(_huge(z), np.log(z), np.log1p(z))  # log1p takes |z|, which overflows
+
+    return in_double(of_complex if is_complex(operand.dtype) else np.log1p, operand)
 
 
 @quiet

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
+import mpmath as mp
 import numpy as np
 import pytest
 
@@ -144,3 +145,18 @@ def test_an_op_without_a_formula_is_refused_by_name_and_place() -> None:
     PassManager(parse_pipeline(target.pipeline())).run(program)
     with pytest.raises(UnsupportedError, match=r"(?s)chlo\.bessel_i1e of complex<f32>.*m\.py:7.*no formula"):
         target.lower(program, report=str)
+
+
+EXACT = {"cbrt": lambda z: mp.root(z, 3), "log_plus_one": mp.log1p, "sign": mp.sign}
+
+
+@pytest.mark.parametrize("part", DTYPES)
+@pytest.mark.parametrize("op", ["cbrt", "log", "log_plus_one", "sign", "sqrt"])
+def test_functions_of_numbers_whose_modulus_overflows(op: str, part: str) -> None:
+    most = np.finfo(DTYPES[part]).max
+    z = np.array([complex(a * most, b * most) for a in (-1, 0.75, 1) for b in (-1, 0.75, 1)], DTYPES[part])
+    expected, found = both(op, part, [z])
+    exact = EXACT.get(op) or getattr(mp, op)
+    wanted = np.array([complex(exact(mp.mpc(complex(w)))) for w in z])
+    for one in (expected, found):
+        np.testing.assert_allclose(one, wanted, rtol=4 * np.finfo(DTYPES[part]).eps)
