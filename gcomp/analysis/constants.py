@@ -28,6 +28,14 @@ def stored_array(value: SSAValue, program: Program) -> Array | None:
     return None
 
 
+def is_finite(value: SSAValue, program: Program) -> bool:
+    """Whether all elements are known to be numbers, neither infinite nor NaN: of what is stored, or of views of it."""
+    while isinstance(value.owner, hlo.ReshapeOp | hlo.TransposeOp | hlo.ReverseOp):
+        value = value.owner.operands[0]
+    array = stored_array(value, program)
+    return array is not None and bool(np.isfinite(array).all())
+
+
 def is_constant(op: Operation) -> bool:
     """Whether an op only brings numbers in: a constant, an iota or a size, perhaps repeated, or of another type."""
     if isinstance(op, hlo.BroadcastInDimOp | hlo.ReshapeOp | hlo.ConvertOp):

@@ -56,17 +56,17 @@ def modulus(z: Number) -> Real:
     return (a.is_infinite | b.is_infinite).choose(a.of(INF), size)
 
 
-def _reduced(z: Number) -> tuple[Number, Real]:
-    """z / 8 where |z| is too large for a number, or nearly so, else z; and what it was multiplied by."""
+def _reduced(z: Number) -> tuple[Number, Test]:
+    """z / 8 where |z| is too large for a number, or nearly so, else z; and where that is."""
     huge = abs(z[0]).to(hlo.MaximumOp, abs(z[1])) > 2.0**1000
     factor = huge.choose(z[0].of(0.125), 1.0)
-    return (z[0] * factor, z[1] * factor), factor
+    return (z[0] * factor, z[1] * factor), huge
 
 
 def _log_modulus(z: Number) -> Real:
     """log |z|, also where |z| overflows."""
-    reduced, factor = _reduced(z)
-    return modulus(reduced).to(hlo.LogOp) - (factor < 1.0).choose(z[0].of(math.log(0.125)), 0.0)
+    reduced, huge = _reduced(z)
+    return modulus(reduced).to(hlo.LogOp) + huge.choose(z[0].of(math.log(8)), 0.0)
 
 
 def quotient(z: Number, w: Number) -> Number:
@@ -212,9 +212,9 @@ def rsqrt(z: Number) -> Number:
 
 def cbrt(z: Number) -> Number:
     """The principal cube root."""
-    reduced, factor = _reduced(z)
+    reduced, huge = _reduced(z)
     angle = z[1].to(hlo.Atan2Op, z[0]) * (1 / 3)
-    radius = modulus(reduced).to(hlo.CbrtOp) * (factor < 1.0).choose(z[0].of(2.0), 1.0)
+    radius = modulus(reduced).to(hlo.CbrtOp) * huge.choose(z[0].of(2.0), 1.0)
     return radius * _cos(angle), radius * _sin(angle)
 
 

@@ -26,7 +26,7 @@ _LAYOUTS = (
     'cse,fold-constants,{choice}pack-dot-weights{{target="{panels}"}},dot-weight-layout'
 )
 """Convolutions with channels last, transposed ones by phases, depthwise ones as sums of products, weights as products
-read them: in panels."""
+read them: in panels. Equal views of a weight that layers share become one (`cse`), which can be folded."""
 
 _CHOICES: Mapping[Numerics, str] = {
     "exact": "",

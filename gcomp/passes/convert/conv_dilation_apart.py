@@ -16,10 +16,9 @@ from itertools import product
 from math import prod
 from typing import Any, ClassVar
 
-import numpy as np
 from xdsl.ir import SSAValue
 
-from gcomp.analysis.constants import stored_array
+from gcomp.analysis.constants import is_finite
 from gcomp.dims import Dim, Size, ceildiv
 from gcomp.exactness import Exactness
 from gcomp.ir import stablehlo as hlo
@@ -42,7 +41,7 @@ class ConvDilationApart(Pattern):
 
     def rewrite(self, op: hlo.ConvolutionOp, b: Builder) -> Sequence[SSAValue] | None:
         kernel, window = static_shape(op.rhs), op.window()
-        if kernel is None or not self._is_plain(op) or not _is_finite(op.rhs, b.program):
+        if kernel is None or not self._is_plain(op) or not is_finite(op.rhs, b.program):
             return None
         sizes, out = shape_of(op.lhs)[1:-1], shape_of(op.result)[1:-1]
         if 0 in (*sizes, *out):
@@ -132,14 +131,6 @@ class ConvDilationApart(Pattern):
         result = (shape_of(op.result)[0], *counts, shape_of(op.result)[-1])
         properties: dict[str, Any] = {**op.properties, "padding": padding, "lhs_dilation": [1] * rank}
         return b.emit(hlo.ConvolutionOp, op.lhs, taken, types=(with_shape(op.result, result),), **properties)
-
-
-def _is_finite(value: SSAValue, program: Program) -> bool:
-    """Whether all elements are known to be finite: those of a stored weight, or a constant, or views of it."""
-    while isinstance(value.owner, hlo.ReshapeOp | hlo.TransposeOp | hlo.ReverseOp):
-        value = value.owner.operands[0]
-    array = stored_array(value, program)
-    return array is not None and bool(np.isfinite(array.astype(np.float64)).all())
 
 
 @dataclass(frozen=True)

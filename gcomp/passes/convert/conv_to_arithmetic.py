@@ -2,7 +2,7 @@
 that reads a single channel, a sum of shifted products; a kernel whose outer points meet nothing but padding, one of
 fewer points. They need channels-last dimension numbers. They sum in another order: E2.
 
-A channel that several outputs read is repeated for them: for a processor that is 4 to 8 times as fast as a convolution
+A channel that several outputs read is repeated for them: for a processor that is 3 to 8 times as fast as a convolution
 in as many groups. XLA's CPU backend runs a depthwise convolution ten times slower than the same sum of products, and
 one of a single input channel seven times (docs/guides/benchmarks.md). With `max-points=0` only kernels of one point
 change: for targets that have kernels of their own for the others.
@@ -16,10 +16,9 @@ from itertools import product
 from math import prod
 from typing import Any, ClassVar, cast
 
-import numpy as np
 from xdsl.ir import SSAValue
 
-from gcomp.analysis.constants import stored_array
+from gcomp.analysis.constants import is_finite
 from gcomp.dims import Size
 from gcomp.exactness import Exactness
 from gcomp.ir import stablehlo as hlo
@@ -62,15 +61,14 @@ class DropPointsOfPadding(Pattern):
     exactness = Exactness.E2
 
     def rewrite(self, op: hlo.ConvolutionOp, b: Builder) -> Sequence[SSAValue] | None:
-        kernel, axes = static_shape(op.rhs), _axes(op)
-        if kernel is None or axes is None:
+        if (axes := _axes(op)) is None:
             return None
         dropped = [axis.points_of_padding() for axis in axes]
-        if not any(map(any, dropped)) or not _is_finite(op.rhs, b.program):
+        if not any(map(any, dropped)) or not is_finite(op.rhs, b.program):
             return None
         starts, ends = ([drop[side] for drop in dropped] for side in (0, 1))
         limits = [axis.points - end for axis, end in zip(axes, ends, strict=True)]
-        points = b.slice(op.rhs, [*starts, 0, 0], [*limits, *kernel[-2:]])
+        points = b.slice(op.rhs, [*starts, 0, 0], [*limits, *shape_of(op.rhs)[-2:]])
         pads = [axis.padding_without(*drop) for axis, drop in zip(axes, dropped, strict=True)]
         properties: dict[str, Any] = {**op.properties, "padding": pads}
         return [b.emit(hlo.ConvolutionOp, op.lhs, points, types=(op.result.type,), **properties)]
@@ -91,18 +89,18 @@ class DilatedPointsToDots(Pattern):
         self.max_points = max_points
 
     def rewrite(self, op: hlo.ConvolutionOp, b: Builder) -> Sequence[SSAValue] | None:
-        kernel, axes = static_shape(op.rhs), _axes(op)
-        if kernel is None or axes is None or op.value("feature_group_count") != 1 or not _is_of_one_type(op):
+        axes = _axes(op)
+        if axes is None or op.value("feature_group_count") != 1 or not _is_of_one_type(op):
             return None
         if all(axis.dilation == 1 for axis in axes) or dtype_text(op.result.type) not in ("f32", "f64"):
             return None
-        outs = shape_of(op.result)
+        kernel, numbers = shape_of(op.rhs), DotDimensions((), (), (len(axes) + 1,), (0,))
         points = [(point, [axis.outs_of(p) for axis, p in zip(axes, point, strict=True)])
                   for point in product(*[range(axis.points) for axis in axes])]  # fmt: skip
         points = [(point, ranges) for point, ranges in points if all(ranges)]
         read = sum([prod(map(len, ranges)) for _, ranges in points])
         every = prod([axis.points * axis.outs for axis in axes])
-        if not 1 < len(points) <= self.max_points or SPARSE * read > every or not _is_finite(op.rhs, b.program):
+        if not 1 < len(points) <= self.max_points or SPARSE * read > every or not is_finite(op.rhs, b.program):
             return None
         total: SSAValue | None = None
         for point, ranges in points:
@@ -110,7 +108,6 @@ class DilatedPointsToDots(Pattern):
             sizes = [shape_of(op.lhs)[0], *map(len, ranges), kernel[-2]]
             pixels = b.take(op.lhs, [0, *firsts, 0], sizes, [1, *[axis.stride for axis in axes], 1])
             matrix = b.slice(op.rhs, [*point, 0, 0], [*[p + 1 for p in point], *kernel[-2:]])
-            numbers = DotDimensions((), (), (len(outs) - 1,), (0,))
             found = b.dot(pixels, b.reshape(matrix, kernel[-2:]), numbers, element_of(op.result))
             after = [axis.outs - r.stop for axis, r in zip(axes, ranges, strict=True)]
             term = b.pad(found, b.scalar_like(found, 0), [0, *[r.start for r in ranges], 0], [0, *after, 0])
@@ -169,14 +166,6 @@ def _axes(op: hlo.ConvolutionOp) -> list[_Axis] | None:
              if isinstance(n, int) and isinstance(out, int)]  # fmt: skip
     whole = len(found) == len(sizes) and all(axis.size and axis.points and axis.outs for axis in found)
     return found if whole and kernel[-2] else None
-
-
-def _is_finite(kernel: SSAValue, program: Program) -> bool:
-    """Whether a kernel is known to hold numbers alone, neither infinite ones nor NaN."""
-    while isinstance(kernel.owner, hlo.TransposeOp | hlo.ReshapeOp):
-        kernel = kernel.owner.operands[0]
-    array = stored_array(kernel, program)
-    return array is not None and bool(np.isfinite(array.astype(np.float64)).all())
 
 
 class PointwiseToDot(Pattern):

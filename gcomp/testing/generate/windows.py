@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from xdsl.ir import Block, Region
+from xdsl.ir import Block, Region, SSAValue
 
+from gcomp.dims import Dim
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import identity
 from gcomp.ir.stablehlo.contraction import window_size
@@ -87,6 +88,27 @@ def _window(g: Growth, sizes: Sequence[int], kernel: Sequence[int], padded: bool
     }
 
 
+def _window_sizes(sizes: Sequence[int], kernel: Sequence[int], w: dict[str, list[Any]]) -> list[int | Dim]:
+    """How many windows of a convolution there are along each dimension."""
+    steps = w["window_strides"], w["padding"], w["lhs_dilation"], w["rhs_dilation"]
+    return [window_size(*row) for row in zip(sizes, kernel, *steps, strict=True)]
+
+
+def _convolve(
+    g: Growth, sizes: Sequence[int], kernel: Sequence[int], channels: int, features: int, w: dict[str, list[Any]],
+    weight: Callable[[Sequence[int], str], SSAValue], groups: int = 1,
+) -> None:  # fmt: skip
+    """One image with channels last, by a `weight` of a shape and element type, if that is not too large."""
+    result = (1, *_window_sizes(sizes, kernel, w), features)
+    if not g.fits((1, *sizes, channels)) or not g.fits([n for n in result if isinstance(n, int)]):
+        return
+    x = varying(g, (1, *sizes, channels))
+    text = dtype_text(x.type)
+    g.emit(hlo.ConvolutionOp, x, weight((*kernel, channels // groups, features), text), types=(tensor(result, text),),
+           dimension_numbers=ConvDimensions.channels_last(len(sizes)), feature_group_count=groups, batch_group_count=1,
+           window_reversal=[False for _ in sizes], **w)  # fmt: skip
+
+
 @seeks("conv-channels-last", weight=6)
 def convolution_of_cube(g: Growth) -> None:
     """A convolution whose operands and result have one size everywhere, so that no type tells dimensions apart."""
@@ -134,16 +156,7 @@ def simple_convolution(g: Growth) -> None:
     else:
         kernel_shape = kernel
     batch = choices.chosen((1, 2))
-    result = [
-        batch,
-        *(
-            window_size(s, k, t, p, a, d)
-            for s, k, t, p, a, d in zip(
-                sizes, kernel, w["window_strides"], w["padding"], w["lhs_dilation"], w["rhs_dilation"], strict=True
-            )
-        ),
-        out,
-    ]
+    result = [batch, *_window_sizes(sizes, kernel, w), out]
     if not g.fits((batch, *sizes, channels)) or not g.fits([s for s in result if isinstance(s, int)]):
         return
     x = varying(g, (batch, *sizes, channels))
@@ -167,24 +180,17 @@ def convolution_beyond_its_image(g: Growth) -> None:
     strides = [choices.chosen((1, 1, 2, 3)) for _ in sizes]
     groups = choices.chosen((1, 1, 1, 2))
     channels, features = groups * choices.chosen((2, 1, 3)), groups * choices.chosen((2, 1, 3))
-    plain = [1] * len(sizes)
-    rows = zip(sizes, kernel, strides, padding, plain, dilations, strict=True)
-    result = (1, *(window_size(s, k, t, p, a, d) for s, k, t, p, a, d in rows), features)
-    if not g.fits((1, *sizes, channels)) or not g.fits([n for n in result if isinstance(n, int)]):
-        return
-    x = varying(g, (1, *sizes, channels))
-    text = dtype_text(x.type)
-    shape = (*kernel, channels // groups, features)
-    kind = choices.integer(0, 9)
-    weight = ordinary(g, shape, text)
-    if kind == 0:
-        weight = g.fresh(tensor(shape, text))
-    elif kind == 1 and text in ("f32", "f64", "f16", "bf16"):
-        weight = g.splat(tensor(shape, text), float("inf"))
-    g.emit(hlo.ConvolutionOp, x, weight, types=(tensor(result, text),),
-           dimension_numbers=ConvDimensions.channels_last(len(sizes)), feature_group_count=groups, batch_group_count=1,
-           window_strides=strides, padding=padding, lhs_dilation=plain, rhs_dilation=dilations,
-           window_reversal=[False for _ in sizes])  # fmt: skip
+    w = {"window_strides": strides, "padding": padding, "lhs_dilation": [1] * len(sizes), "rhs_dilation": dilations}
+
+    def weight(shape: Sequence[int], text: str) -> SSAValue:
+        kind = choices.integer(0, 9)
+        if kind == 0:
+            return g.fresh(tensor(shape, text))
+        if kind == 1 and text in ("f32", "f64", "f16", "bf16"):
+            return g.splat(tensor(shape, text), float("inf"))
+        return ordinary(g, shape, text)
+
+    _convolve(g, sizes, kernel, channels, features, w, weight, groups)
 
 
 @seeks("conv-dilation-apart", weight=4)
@@ -197,19 +203,12 @@ def transposed_convolution(g: Growth) -> None:
     padding = [[step - 1 + choices.chosen((0, 1, -1, 0)) for _ in range(2)] for step in steps]
     strides = [choices.chosen((1, 1, 1, 1, 2)) for _ in sizes]
     channels, features = choices.chosen((2, 1, 3)), choices.chosen((2, 1, 3))
-    plain = [1] * len(sizes)
-    rows = zip(sizes, kernel, strides, padding, steps, plain, strict=True)
-    result = (1, *(window_size(s, k, t, p, a, d) for s, k, t, p, a, d in rows), features)
-    if not g.fits((1, *sizes, channels)) or not g.fits([n for n in result if isinstance(n, int)]):
-        return
-    x = varying(g, (1, *sizes, channels))
-    text = dtype_text(x.type)
-    shape = (*kernel, channels, features)
-    weight = ordinary(g, shape, text) if choices.flag(0.8) else g.fresh(tensor(shape, text))
-    g.emit(hlo.ConvolutionOp, x, weight, types=(tensor(result, text),),
-           dimension_numbers=ConvDimensions.channels_last(len(sizes)), feature_group_count=1, batch_group_count=1,
-           window_strides=strides, padding=padding, lhs_dilation=steps, rhs_dilation=plain,
-           window_reversal=[False for _ in sizes])  # fmt: skip
+    w = {"window_strides": strides, "padding": padding, "lhs_dilation": steps, "rhs_dilation": [1] * len(sizes)}
+
+    def weight(shape: Sequence[int], text: str) -> SSAValue:
+        return ordinary(g, shape, text) if choices.flag(0.8) else g.fresh(tensor(shape, text))
+
+    _convolve(g, sizes, kernel, channels, features, w, weight)
 
 
 @seeks("fold-batch-norm", weight=8)

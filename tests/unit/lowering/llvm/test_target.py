@@ -13,6 +13,7 @@ import pytest
 import gcomp
 from gcomp.errors import GcompError, UnsupportedError, UsageError
 from gcomp.ir.program import Program
+from gcomp.passes.manager import PassManager
 from gcomp.passes.registry import parse_pipeline
 from gcomp.reference.interpreter import interpret
 from gcomp.runtime.cpu.variants import VARIANTS, this_machine
@@ -233,3 +234,25 @@ def test_what_lies_nowhere_is_made_after_a_host_step_of_what_it_is_made_of(of: s
     }}"""
     found = gcomp.compile(text, target="cpu")(np.full((1, 1), 4, np.complex64), np.ones((2, 3), np.float32))
     np.testing.assert_array_equal(found[1], np.full((2, 3), 2.5 if read == "%c" else -2.5, np.float32))
+
+
+def test_a_weight_that_several_layers_share_is_stored_in_panels() -> None:
+    """As those of a detector's heads, which see each level of a pyramid: each layer made a transpose of its own."""
+    dims = "dim_numbers = [b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1], window = {}"
+    groups = "{batch_group_count = 1 : i64, feature_group_count = 1 : i64}"
+    heads = [
+        f"%y{n} = stablehlo.convolution(%x{n}, %w) {dims} {groups} : "
+        f"(tensor<1x32x{n}x{n}xf32>, tensor<64x32x1x1xf32>) -> tensor<1x64x{n}x{n}xf32>"
+        for n in (4, 6)
+    ]
+    program = Program.parse("""
+      func.func @main(%x4: tensor<1x32x4x4xf32>, %x6: tensor<1x32x6x6xf32>)
+          -> (tensor<1x64x4x4xf32>, tensor<1x64x6x6xf32>) {
+        %w = gcomp.weight @w : tensor<64x32x1x1xf32>
+    """ + "\n".join(heads) + """
+        return %y4, %y6 : tensor<1x64x4x4xf32>, tensor<1x64x6x6xf32>
+      }""")  # fmt: skip
+    program.weights.add("w", np.random.default_rng(0).standard_normal((64, 32, 1, 1), np.float32))
+    PassManager(parse_pipeline(target_named("cpu:x86-64-v4").pipeline())).run(program)
+    ((_, weight),) = program.weights.items()
+    assert weight.shape == (2, 32, 32)
