@@ -72,9 +72,9 @@ class TargetCheck:
             except Exception as error:  # as the worker says what is raised there
                 kind = "unsupported" if isinstance(error, UnsupportedError) else "refused"
                 return TargetFailure(kind, f"{type(error).__name__}: {error} (in {step.name})")
-        text, weights = weights_as_inputs(optimized)
+        planned, weights = weights_as_inputs(optimized)
         self.oracle.timeout = self.timeout if self.deadline is None else min(self.timeout, self.deadline.left)
-        actual = self.oracle.run(text, [*arrays, *weights])
+        actual = self.oracle.run(planned.text(), [*arrays, *weights])
         if isinstance(actual, OracleFailure):
             if actual.kind == "timeout":
                 self._check_time()
@@ -84,7 +84,7 @@ class TargetCheck:
         if failure is not None and not failure.allowed:
             return failure
         if keeps_bits(self.target):
-            found = self._differences(Program.parse(text), [*arrays, *weights], actual)
+            found = self._differences(planned, [*arrays, *weights], actual)
             if found and not any(mask.any() for mask in unordered_elements(program, arrays, expected)):
                 return TargetFailure("bits", "; ".join(found))
         return failure

@@ -27,8 +27,8 @@ def inline_weights(program: Program) -> bool:
     return found
 
 
-def weights_as_inputs(program: Program) -> tuple[str, list[Array]]:
-    """The program's text with its weights as inputs after the others, and their arrays; in other functions constants.
+def weights_as_inputs(program: Program) -> tuple[Program, list[Array]]:
+    """A copy of a program with its weights as inputs after the others, and their arrays; in other functions constants.
 
     A constant of a type that is all there is to a weight says the same; large ones are main's.
     """
@@ -49,4 +49,4 @@ def weights_as_inputs(program: Program) -> tuple[str, list[Array]]:
                 op.result.replace_all_uses_with(arg)
                 Rewriter.erase_op(op)
         arrays.append(array)
-    return moved.text(), arrays
+    return moved, arrays
