@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 from gcomp.dims.algebra import Dim, DimError, Size, evaluate
 from gcomp.dims.binding import Constraint
@@ -52,21 +53,40 @@ def _reaching(ranges: Ranges, bound: int, size: Dim) -> Ranges:
 
 
 def _equal(ranges: Ranges, lhs: Size, rhs: Size) -> Ranges:
-    """The least value of the one symbol of two sizes becomes the first at which they are equal, if it is near."""
+    """The least value of the one symbol of two sizes becomes the first at which they are equal, if it is near; the
+    greatest the last before those at which they are known to differ."""
     names = symbols_of(lhs) | symbols_of(rhs)
     if len(names) != 1:
         return ranges
     (name,) = names
     known = ranges[name]
-    for value in range(known.lo, known.lo + _TRIED, known.multiple_of):
-        if known.hi is not None and value > known.hi:
-            return ranges
+
+    def equal(value: int) -> bool:
         try:
-            if evaluate(lhs, {name: value}) == evaluate(rhs, {name: value}):
-                return ranges.with_ranges({name: Range(value, known.hi, known.multiple_of)})
+            return evaluate(lhs, {name: value}) == evaluate(rhs, {name: value})
         except DimError:
-            continue
-    return ranges
+            return False
+
+    least = next(filter(equal, range(known.lo, known.lo + _TRIED, known.multiple_of)), None)
+    if least is None or least not in known:
+        return ranges
+    greatest = _last(equal, least, known.multiple_of)
+    if known.hi is None or greatest < known.hi:
+        above = ranges.with_ranges({name: Range(greatest + 1, known.hi)})
+        known = replace(known, hi=greatest) if above.equal(lhs, rhs) is False else known
+    return ranges.with_ranges({name: replace(known, lo=least)})
+
+
+def _last(holds: Callable[[int], bool], low: int, step: int) -> int:
+    """A value from `low` on, in steps, at which something holds as at `low`, and at the next one not; the least of them
+    where it holds at no other, later one. It is looked for in strides that double, and not beyond a limit."""
+    stride = step
+    while stride < step * _STEEPEST and holds(low + stride):
+        low, stride = low + stride, stride * 2
+    while stride > step:
+        stride //= 2
+        low = low + stride if holds(low + stride) else low
+    return low
 
 
 __all__ = ["narrowed"]

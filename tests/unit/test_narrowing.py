@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from gcomp.dims import Constraint, Range, Ranges, Size, evaluate, narrowed, parse
 
 SIZES = ("n", "n + 3", "2*n", "floordiv(n + 1, 2)", "floordiv(max(0, n - 1), 8) + 1", "floordiv(n + 7, 8)",
-         "max(0, n - 5)", "min(n, 7)", "mod(n, 4)", "n*n", "8 - n", "m", "m + n")  # fmt: skip
+         "max(0, n - 5)", "min(n, 7)", "mod(n, 4)", "n*n", "8 - n", "m", "m + n",
+         "8 - max(0, 8 - n)")  # fmt: skip
 
 size = st.sampled_from([parse(text) for text in SIZES]) | st.integers(0, 20)
 constraint = st.builds(Constraint, st.sampled_from(["le", "eq"]), size, size, st.just("here"))
@@ -51,3 +52,11 @@ def test_least_values_are_raised(kind: str, lhs: int | str, rhs: str, least: int
 
     found = narrowed(Ranges({"n": Range(0)}), [Constraint(kind, read(lhs), read(rhs), "here")])  # type: ignore[arg-type]
     assert found["n"].lo == least
+
+
+@pytest.mark.parametrize(
+    ("rhs", "greatest"), [("64 - max(0, 64 - n)", 64), ("min(n, 9)", 9), ("max(0, n - 5)", 0), ("max(3, n)", None)]
+)
+def test_greatest_values_are_lowered_to_the_last_at_which_sizes_are_equal(rhs: str, greatest: int | None) -> None:
+    found = narrowed(Ranges({"n": Range(0)}), [Constraint("eq", parse("n"), parse(rhs), "here")])
+    assert found["n"].hi == greatest

@@ -118,7 +118,7 @@ class _Import:
         tensors = [s.arg.name for s in inputs if _is_tensor(self.placeholders[s.arg.name])]
         types = [type_of(self.placeholders[name].meta["val"]) for name in tensors]
         program = Program.empty(list(zip(tensors, types, strict=True)))
-        program.ranges = Ranges(self._ranges())
+        program.ranges = current().narrow(Ranges(self._ranges()))
         builder = Builder(program)
         given = dict(zip(tensors, program.block.args, strict=True))
         values = [given.get(s.arg.name, self._value_of_spec(builder, s)) for s in self.signature.input_specs]

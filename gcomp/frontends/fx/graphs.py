@@ -128,7 +128,7 @@ class _Import:
         self.tensors = [i for i, v in enumerate(self.values) if isinstance(v, torch.Tensor) and i not in self.tokens]
         self.program = Program.empty([(self.placeholders[i].name, type_of(self.values[i])) for i in self.tensors])
         symbols = {s for node in self.graph.nodes for size in _sizes_of(node) for s in dims.symbols_of(size)}
-        self.program.ranges = Ranges({symbol: guards.range_of(symbol) for symbol in symbols})
+        self.program.ranges = guards.narrow(Ranges({symbol: guards.range_of(symbol) for symbol in symbols}))
         self.builder = Builder(self.program)
         self.memory = Memory(self.builder, {self.placeholders[i]: i for i in self.tensors})
         self.importer = Importer(self.builder, checked=index_checks, memory=self.memory)

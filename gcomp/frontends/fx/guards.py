@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 from gcomp import dims
-from gcomp.dims import Constraint, Dim, Range, Size
+from gcomp.dims import Constraint, Dim, Range, Ranges, Size, narrowed
 from gcomp.errors import UnsupportedError
 
 WHERE = "a guard of torch"
@@ -73,6 +73,10 @@ class Guards:
     def _ranges(self) -> dict[str, Range]:
         known: dict[Any, Any] = {} if self._environment is None else self._environment.var_to_range
         return {symbol.name: range_of(bounds) for symbol, bounds in known.items()}
+
+    def narrow(self, ranges: Ranges) -> Ranges:
+        """The ranges of symbols without ends at which torch does not run the graph."""
+        return narrowed(ranges, self.constraints(ranges))
 
     def constraints(self, symbols: Iterable[str]) -> list[Constraint]:
         """The relations among these symbols."""

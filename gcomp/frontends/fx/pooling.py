@@ -32,7 +32,7 @@ class _Windows:
         padding, dilation = each(ctx.arg("padding", 0), spatial), each(ctx.arg("dilation", 1), spatial)
         lead = rank - spatial
         self.spatial, self.low = spatial, padding
-        self.high: list[int] = []
+        self.high: list[Size] = []
         for i in range(spatial):
             # torch says how many windows there are: with ceil_mode the last may begin inside and end far outside.
             reach = (out[lead + i] - 1) * stride[i] + dilation[i] * (kernel[i] - 1) + 1
@@ -40,8 +40,6 @@ class _Windows:
             if not isinstance(high, int) and not ctx.arg("ceil_mode", False):
                 # The last window ends where it is, and what is behind it counts for nothing.
                 high = padding[i]
-            if not isinstance(high, int):
-                ctx.unsupported("its padding depends on a symbolic size", "give the dimension a fixed size")
             self.high.append(high)
         pads = [[0, 0]] * lead + [[p, h] for p, h in zip(padding, self.high, strict=True)]
         self.properties: dict[str, Any] = {
@@ -55,7 +53,21 @@ class _Windows:
 def _window(ctx: NodeContext, op: type[GraphOp], x: SSAValue, properties: dict[str, Any]) -> SSAValue:
     text = dtype_text(x.type)
     init = ctx.b.full((), identity(op, text), text)
+    (x,), properties = _padded(ctx, [x], [init], properties)
     return ctx.b.emit(hlo.ReduceWindowOp, x, init, regions=[scalar_region(op, element_of(x))], **properties)
+
+
+def _padded(
+    ctx: NodeContext, operands: Sequence[SSAValue], inits: Sequence[SSAValue], properties: dict[str, Any]
+) -> tuple[list[SSAValue], dict[str, Any]]:
+    """Operands with padding of symbolic size behind them, and the windows with the rest: the op takes numbers."""
+    pads: Sequence[Sequence[Size]] = properties.get("padding", [])
+    behind: list[Size] = [0 if isinstance(high, int) else high for _, high in pads]
+    if all(high == 0 for high in behind):
+        return list(operands), properties
+    padded = [ctx.b.pad(x, init, [0] * len(behind), behind) for x, init in zip(operands, inits, strict=True)]
+    rest = [[low, high if isinstance(high, int) else 0] for low, high in pads]
+    return padded, {**properties, "padding": rest}
 
 
 def _max_pool(spatial: int) -> Callable[[NodeContext], Results]:
@@ -80,7 +92,8 @@ def _places(ctx: NodeContext, x: SSAValue, places: SSAValue, windows: _Windows) 
 
     region = b.region([*types, *types], earliest(b, text, "GT"))
     inits = [b.full((), identity(hlo.MaximumOp, text), text), b.full((), 2**63 - 1, "i64")]
-    return b.emit_all(hlo.ReduceWindowOp, x, places, *inits, regions=[region], **windows.properties)[1]
+    operands, properties = _padded(ctx, [x, places], inits, windows.properties)
+    return b.emit_all(hlo.ReduceWindowOp, *operands, *inits, regions=[region], **properties)[1]
 
 
 imports_table({f"max_pool{n}d_with_indices": _max_pool(n) for n in (2, 3)})

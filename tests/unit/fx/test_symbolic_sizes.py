@@ -192,3 +192,40 @@ def test_the_place_in_an_order_may_be_a_symbol() -> None:
     x = torch.randn(7)
     for k in (3, 2, 7):
         assert run(x, k) == x.kthvalue(k)[0]
+
+
+def holds_at_sizes(function: Callable[..., Any], sizes: dict[int, Any], *shapes: tuple[int, ...]) -> None:
+    """Whether a function of one tensor, exported at the first shape, is computed at all of them."""
+    model = gcomp.compile(export_module(function, (torch.randn(shapes[0]),), (sizes,)), target="cpu")
+    for shape in shapes:
+        x = torch.randn(shape)
+        torch.testing.assert_close(torch.from_numpy(model(x.numpy())), function(x), atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("norm", ["backward", "ortho", "forward"])
+@pytest.mark.parametrize(
+    "transform",
+    [
+        lambda x, norm: torch.fft.fftn(x, dim=(1, 2), norm=norm).real,
+        lambda x, norm: torch.fft.ifft(torch.fft.fft(x), norm=norm).real,
+        lambda x, norm: torch.fft.rfft(x, norm=norm).abs(),
+        lambda x, norm: torch.fft.irfft(torch.fft.rfft(x) * 2, n=x.shape[-1], norm=norm),
+    ],
+)
+def test_a_transform_takes_a_symbolic_length(transform: Callable[[Any, str], Any], norm: str) -> None:
+    holds_at_sizes(lambda x: transform(x, norm), {1: AUTO, 2: AUTO}, (2, 5, 8), (2, 4, 9), (2, 16, 5))
+
+
+@pytest.mark.parametrize("kernel, stride, padding", [(3, 2, 1), (2, 2, 0), (3, 2, 0)])
+@pytest.mark.parametrize("pool", [F.avg_pool2d, F.max_pool2d])
+def test_windows_that_begin_inside_a_symbolic_size_may_end_outside(
+    pool: Callable[..., Any], kernel: int, stride: int, padding: int
+) -> None:
+    def pooled(x: Any) -> Any:
+        return pool(x, kernel, stride, padding, ceil_mode=True)
+
+    holds_at_sizes(pooled, {2: AUTO, 3: AUTO}, (1, 3, 13, 17), (1, 3, 12, 18), (1, 3, 31, 9))
+
+
+def test_a_bound_that_a_guard_keeps_from_being_negative_counts_from_the_front() -> None:
+    holds_at_sizes(lambda x: x + torch.arange(24.0)[max(0, 24 - x.shape[0]) :], {0: AUTO}, (10,), (3,), (23,))
