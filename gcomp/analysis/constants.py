@@ -14,6 +14,7 @@ from gcomp.ir.locations import fuse
 from gcomp.ir.native import WeightOp
 from gcomp.ir.program import Program
 from gcomp.ir.roles import Role, role_of
+from gcomp.ir.types import rank_of, shape_of
 
 Array = np.ndarray[Any, Any]
 
@@ -26,6 +27,22 @@ def stored_array(value: SSAValue, program: Program) -> Array | None:
     if isinstance(op, WeightOp) and op.symbol in program.weights:
         return program.weights[op.symbol]
     return None
+
+
+def is_stored(value: SSAValue) -> bool:
+    """Whether a value is a constant or a weight."""
+    return isinstance(value.owner, hlo.ConstantOp | WeightOp)
+
+
+def stored_along(value: SSAValue, axis: int) -> SSAValue | None:
+    """The constant or weight that a value repeats along all other axes: a vector, or a single number."""
+    op = value.owner
+    if not isinstance(op, hlo.BroadcastInDimOp) or not is_stored(op.operand):
+        return None
+    if rank_of(op.operand) == 0:
+        return op.operand
+    along = op.value("broadcast_dimensions") == (axis,) and shape_of(op.operand) == (shape_of(value)[axis],)
+    return op.operand if along else None
 
 
 def is_finite(value: SSAValue, program: Program) -> bool:

@@ -5,7 +5,10 @@ from __future__ import annotations
 from gcomp.analysis.machines import MACHINES
 
 OPEN = "infer-shapes,inline-composites,expand-chlo"
-GRAPH = "canonicalize,cse,fold-constants,fold-batch-norm,fold-constants,canonicalize,cse,dce"
+GRAPH = (
+    "canonicalize,cse,fold-constants,fold-batch-norm,fold-constants,merge-convolutions,"
+    "fold-constants,canonicalize,cse,dce"
+)
 """What every target runs on the graph level, after `OPEN`."""
 
 RAISE = (

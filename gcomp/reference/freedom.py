@@ -23,7 +23,7 @@ from gcomp.reference.contract import values_differ
 from gcomp.reference.noise import STATISTICS, rounding_masks
 from gcomp.reference.numpy.dtypes import float_format
 from gcomp.reference.numpy.rounding import from_value_bits, is_nan, value_bits
-from gcomp.reference.spreading import Spreading
+from gcomp.reference.spreading import Merging, Spreading
 from gcomp.reference.table import MEANINGS, Scope, Value
 from gcomp.reference.varied import MOVES, PlainRow, VariedInterpreter, short_name
 
@@ -347,6 +347,7 @@ def open_elements(
         masks = [mask & (other | ~at) for mask, other, at in zip(masks, kept, shown, strict=True)]
     others = (
         _Kept(program, max_steps=max_steps), Spreading(program, max_steps=max_steps),
+        *(Merging(program, value, max_steps=max_steps) for value in (np.nan, np.inf, -np.inf)),
         *(_Folds(program, seed, max_steps) for seed in range(_FOLD_SAMPLES)),
     )  # fmt: skip
     for other in others:

@@ -1,7 +1,9 @@
-"""How far an infinity or NaN may spread where a convolution is computed in tiles of its results (`gcomp.ir.winograd`).
+"""What an infinity or NaN may become where a convolution is computed in another way. E2 leaves that open.
 
-All results of a tile are computed from all of what the tile reads: where that holds a number that is not finite, or so
-large that sums of it overflow, any of them may be NaN. E2 leaves that open.
+In tiles of its results (`gcomp.ir.winograd`), all results of a tile are computed from all of what the tile reads: where
+that holds a number that is not finite, or so large that sums of it overflow, any of them may be NaN. By the sum of
+weights (`merge-convolutions`), where several that read one image are added, an infinity is multiplied once: infinities
+of both signs, whose sum is NaN, are one infinity.
 """
 
 from __future__ import annotations
@@ -12,7 +14,9 @@ from typing import Any, cast
 import numpy as np
 from xdsl.ir import Operation
 
+from gcomp.dtypes import is_complex, is_float
 from gcomp.ir import stablehlo as hlo
+from gcomp.ir.program import Program
 from gcomp.ir.types import dtype_text, shape_of
 from gcomp.ir.winograd import PAIRS, WINDOW
 from gcomp.reference.table import Scope, Value
@@ -37,6 +41,42 @@ class Spreading(VariedInterpreter):
             return [np.where(_in_layout(op, open_), np.float32(np.nan), found)] if open_.any() else results
 
         return run
+
+
+class Merging(VariedInterpreter):
+    """An interpreter in which terms of a sum that may be one convolution are some value where an infinity is read."""
+
+    def __init__(self, program: Program, value: float, *, max_steps: int | None = None) -> None:
+        super().__init__(program, max_steps=max_steps)
+        self.value = value
+
+    def varied(self, row: PlainRow) -> PlainRow:
+        def run(op: Operation, args: Sequence[Value], scope: Scope) -> Sequence[Value]:
+            results = row(op, args, scope)
+            if not may_be_merged(op):
+                return results
+            image, other, found = (cast(Array, value) for value in (*args, results[0]))
+            odd = ~np.isfinite(image)
+            if isinstance(op, hlo.MultiplyOp):
+                odd |= ~np.isfinite(other)
+            elif odd.any():
+                odd = cast(Array, row(op, [odd.astype(image.dtype), np.ones_like(other)], scope)[0]) != 0
+            value = complex(self.value, self.value) if found.dtype.kind == "c" else self.value
+            return [np.where(odd, np.asarray(value).astype(found.dtype), found)] if odd.any() else results
+
+        return run
+
+
+def may_be_merged(op: Operation) -> bool:
+    """Whether an op may be a term of a sum that is one convolution: one by itself, or a product with its image, of
+    floats, beside another convolution of that image."""
+    if not isinstance(op, hlo.ConvolutionOp | hlo.MultiplyOp):
+        return False
+    text = dtype_text(op.lhs.type)
+    images = op.operands if isinstance(op, hlo.MultiplyOp) else [op.lhs]
+    kinds = (hlo.ConvolutionOp,) if isinstance(op, hlo.MultiplyOp) else (hlo.ConvolutionOp, hlo.MultiplyOp)
+    others = [use.operation for image in images for use in image.uses if use.operation is not op]
+    return (is_float(text) or is_complex(text)) and any(isinstance(other, kinds) for other in others)
 
 
 def may_be_in_tiles(op: hlo.ConvolutionOp) -> bool:
@@ -85,4 +125,4 @@ def _in_layout(op: hlo.ConvolutionOp, positions: Array) -> Array:
     return np.expand_dims(positions.transpose(order), numbers.output_feature_dimension)
 
 
-__all__ = ["Spreading", "may_be_in_tiles"]
+__all__ = ["Merging", "Spreading", "may_be_in_tiles", "may_be_merged"]

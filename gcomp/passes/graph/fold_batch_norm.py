@@ -14,21 +14,16 @@ import ml_dtypes
 import numpy as np
 from xdsl.ir import OpResult, SSAValue
 
-from gcomp.analysis.constants import stored_array
+from gcomp.analysis.constants import is_stored, stored_along, stored_array
 from gcomp.exactness import Exactness
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
-from gcomp.ir.native import WeightOp
 from gcomp.ir.program import Program
 from gcomp.ir.types import element_of, shape_of
 from gcomp.passes.base import Pass, PassContext
 from gcomp.passes.rewriting import Pattern, apply_rewrites
 
 Array: TypeAlias = "np.ndarray[Any, Any]"
-
-
-def _is_known(value: SSAValue) -> bool:
-    return isinstance(value, OpResult) and isinstance(value.op, hlo.ConstantOp | WeightOp)
 
 
 def _is_tame(op: hlo.BatchNormInferenceOp, program: Program) -> bool:
@@ -53,7 +48,7 @@ def _around(op: hlo.BatchNormInferenceOp, program: Program) -> Iterator[Array]:
     for value in values:
         owner = value.op if isinstance(value, OpResult) else None
         known = owner.operands[-1] if isinstance(owner, hlo.ConvolutionOp | hlo.BroadcastInDimOp) else None
-        if known is not None and _is_known(known) and (array := stored_array(known, program)) is not None:
+        if known is not None and is_stored(known) and (array := stored_array(known, program)) is not None:
             yield array.astype(np.float64)
 
 
@@ -62,15 +57,7 @@ def _convolution(value: SSAValue) -> hlo.ConvolutionOp | None:
     if not (isinstance(value, OpResult) and isinstance(value.op, hlo.ConvolutionOp) and value.has_one_use()):
         return None
     # A kernel of another element type would be rounded when it is scaled, or cannot be.
-    return value.op if _is_known(value.op.rhs) and element_of(value.op.rhs) == element_of(value) else None
-
-
-def _channel_bias(value: SSAValue, feature: int) -> SSAValue | None:
-    """The vector that `value` broadcasts along the feature dimension, if it is known."""
-    if not (isinstance(value, OpResult) and isinstance(value.op, hlo.BroadcastInDimOp)):
-        return None
-    source = value.op.operand
-    return source if _is_known(source) and value.op.value("broadcast_dimensions") == (feature,) else None
+    return value.op if is_stored(value.op.rhs) and element_of(value.op.rhs) == element_of(value) else None
 
 
 class FoldBatchNorm(Pattern):
@@ -81,7 +68,7 @@ class FoldBatchNorm(Pattern):
     exactness = Exactness.E2
 
     def applies(self, op: hlo.BatchNormInferenceOp) -> bool:
-        return all(_is_known(v) for v in op.operands[1:])
+        return all(is_stored(v) for v in op.operands[1:])
 
     def rewrite(self, op: hlo.BatchNormInferenceOp, b: Builder) -> Sequence[SSAValue] | None:
         x, scale, offset, mean, variance = op.operands
@@ -106,7 +93,7 @@ class FoldBatchNorm(Pattern):
             return _scale_convolution(conv, factor, b), minus_mean
         if isinstance(x, OpResult) and isinstance(x.op, hlo.AddOp) and x.has_one_use():
             for left, right in (x.op.operands, tuple(reversed(x.op.operands))):
-                bias, conv = _channel_bias(right, feature), _convolution(left)
+                bias, conv = stored_along(right, feature), _convolution(left)
                 if bias is not None and conv is not None and conv.dimensions.output_feature_dimension == feature:
                     return _scale_convolution(conv, factor, b), b.subtract(bias, mean)
         return None, minus_mean

@@ -254,3 +254,61 @@ def normalized_convolution(g: Growth) -> None:
            feature_index=feature)  # fmt: skip
     if near in (4, 5):
         g.emit(hlo.NegateOp, used, types=(used.type,))
+
+
+@seeks("merge-convolutions", weight=8)
+def parallel_convolutions(g: Growth) -> None:
+    """A sum of convolutions of one input by known kernels, of biases and of the scaled input; or nearly: windows that
+    do not lie within each other, other strides or groups, another input, results that are used elsewhere."""
+    choices, b = g.choices, g.b
+    text = choices.chosen(("f32", "f32", "f64", "f16", "i32"))
+    rank = choices.integer(1, 2)
+    size, channels = choices.chosen((4, 5, 1)), choices.chosen((2, 4, 1))
+    order = [0, 1, *range(2, rank + 2)] if choices.flag() else [0, *range(2, rank + 2), 1]
+    feature, space = order.index(1), tuple(order.index(k) for k in range(2, rank + 2))
+    numbers = ConvDimensions(0, feature, space, 1, 0, tuple(range(2, rank + 2)), 0, feature, space)
+    shape = [(choices.chosen((1, 2)), channels, *[size] * rank)[k] for k in order]
+    inputs = [g.fresh(tensor(shape, text)) for _ in range(2)]
+    stride, groups = choices.chosen((1, 1, 2)), choices.chosen((1, channels))
+    near = choices.integer(0, 9)
+    terms: list[SSAValue] = []
+    for k in range(choices.integer(2, 4)):
+        points = [choices.chosen((1, 3, 2)) if choices.flag(0.3) else choices.chosen((3, 1)) for _ in range(rank)]
+        gaps = [choices.chosen((1, 1, 2)) for _ in range(rank)]
+        reach = [gap * (n - 1) for gap, n in zip(gaps, points, strict=True)]
+        low = [r // 2 + (choices.chosen((1, -1)) if near == 0 and k == 0 else 0) for r in reach]
+        own_stride, own_groups = (1 if near == 1 and k == 0 else stride), (1 if near == 2 and k == 0 else groups)
+        kernel_shape = (channels, channels // own_groups, *points)
+        kernel = g.fresh(tensor(kernel_shape, text)) if near == 3 and k == 0 else ordinary(
+            g, kernel_shape, text, weight=choices.flag(0.3))  # fmt: skip
+        w: dict[str, Any] = {
+            "window_strides": [own_stride] * rank,
+            "padding": [[a, r - a] for a, r in zip(low, reach, strict=True)],
+            "lhs_dilation": [1] * rank,
+            "rhs_dilation": gaps,
+        }
+        out = [window_size(size, n, own_stride, p, 1, d) for n, p, d in zip(points, w["padding"], gaps, strict=True)]
+        sizes = {0: shape[0], 1: channels, **dict(enumerate(out, 2))}
+        x = inputs[near == 4 and k == 0]
+        result = tensor([sizes[i] for i in order], text)
+        terms.append(
+            g.emit(hlo.ConvolutionOp, x, kernel, types=(result,), dimension_numbers=numbers,
+                   feature_group_count=own_groups, batch_group_count=1, **w)
+        )  # fmt: skip
+    if choices.flag(0.4):
+        scale = ordinary(g, (channels,), text) if choices.flag(0.8) else ordinary(g, (), text)
+        axis = space[0] if near == 5 and channels == size else feature
+        x = inputs[near == 6]
+        terms.append(g.keep(b.multiply(x, b.broadcast(scale, sizes_of(x), (axis,)[: len(sizes_of(scale))]))))
+    for _ in range(choices.integer(0, 2)):
+        terms.append(b.broadcast(ordinary(g, (channels,), text), sizes_of(terms[0]), (feature,)))
+    alike = [term for term in terms if term.type == terms[0].type]
+    if choices.flag(0.2):
+        alike.append(g.fresh(tensor(sizes_of(terms[0]), text)))
+    while len(alike) > 1:
+        left = alike.pop(choices.integer(0, len(alike) - 1))
+        right = alike.pop(choices.integer(0, len(alike) - 1))
+        alike.append(g.keep(b.add(left, right)))
+    if near == 7:
+        used = choices.chosen(terms)
+        g.emit(hlo.NegateOp, used, types=(used.type,))
