@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from xdsl.ir import BlockArgument
 
 from gcomp.lowering.llvm import arithmetic, casts
-from gcomp.lowering.llvm.fetching import fetch
+from gcomp.lowering.llvm.fetching import LINE, fetch, fetch_stream
 from gcomp.lowering.llvm.kernel import Kernel
 from gcomp.lowering.llvm.lanes import Lanes, shuffle, vectorial, whole
 from gcomp.lowering.llvm.tiles import Pieces, Stored, Tile, gather
 from gcomp.lowering.llvm.transposing import Turned
 from gcomp.lowering.llvm.words import WordProducts
-from gcomp.lowering.llvm.writer import Index, type_of
+from gcomp.lowering.llvm.writer import Index, stored_bytes, type_of
 from gcomp.lowering.tiles import tile
 from gcomp.lowering.tiles.tile import WORD, element, static_shape
 
@@ -45,8 +45,7 @@ def dots(k: Kernel, op: tile.DotOp) -> None:
     if acc.is_small:
         pieces: list[Lanes] = [None] * acc.count  # type: ignore[list-item]
         per_row = acc.columns // acc.width
-        # A single stream through memory is fetched ahead by itself, those of rows that are transposed are many.
-        ahead = _fetch_ahead(k, rhs, 0, 1) if isinstance(rhs, Turned) else None
+        ahead = _fetch_ahead(k, rhs, 0, 1) if isinstance(rhs, Turned) else _fetch_stream(k, rhs)
         for row in range(0, shape[0], rows):
             for column in range(0, shape[1], columns):
                 fetch = ahead if row == column == 0 else None
@@ -107,6 +106,15 @@ def _fetch_ahead(k: Kernel, rhs: Tile, number: Index, blocks: int) -> Fetch | No
         w, following, w.add(w.multiply(number, iterations), w.divide(term, step)), blocks * iterations,
         near=isinstance(rhs, Turned),
     )  # fmt: skip
+
+
+def _fetch_stream(k: Kernel, rhs: Tile) -> Fetch | None:
+    """Fetches what is read a little later, where that is one stream through memory, of whole lines in each row."""
+    following, per_row = rhs.following, rhs.columns * stored_bytes(rhs.dtype)
+    if following is None or not following.continues or per_row % LINE:
+        return None
+    w, lines = k.w, per_row // LINE
+    return lambda term: fetch_stream(w, following, w.multiply(term, lines), lines * UNROLLED)
 
 
 def _step(rhs: Tile, most: int) -> int:

@@ -223,7 +223,7 @@ class Strided(Tile):
         self.pitch = pitch * stored_bytes(dtype)
         """Bytes from one row to the next."""
         if self.pitch == self.columns * stored_bytes(dtype):
-            self.following = Following(self.rows * self.pitch // LINE, self._line_below)
+            self.following = Following(self.rows * self.pitch // LINE, self._line_below, continues=True)
 
     def _line_below(self, number: Index) -> str:
         """Where a line begins of those that follow the last row."""
@@ -349,7 +349,7 @@ def _following(k: Kernel, op: tile.LoadOp, offset: Tile) -> Following | None:
         place = w.add(place, offset.columns * item)
         return w.place(first, place)
 
-    return Following(offset.rows * per_row, address_of)
+    return Following(offset.rows * per_row, address_of, continues=pitch == offset.columns)
 
 
 def _of_next_program(k: Kernel, op: tile.LoadOp, offset: Tile) -> Following | None:

@@ -181,11 +181,12 @@ class Writer:
         return self.add(found if factor == 1 else self.pure(f"mul nsw i64 {found}, {factor}"), number * factor)
 
     def place(self, address: str, index: Index, bytes: int = 1) -> str:
-        """The address of element `index`, of so many bytes each. Numbers are added last, since processors add them for
-        nothing when they read or write."""
+        """The address of element `index`, of so many bytes each, which lie before each other where that is negative.
+        Numbers are added last, since processors add them for nothing when they read or write."""
         (first, one), (found, other) = self._sums.get(address, (address, 0)), self._parts(index)
         if found:
-            first = self.pure(f"getelementptr [{bytes} x i8], ptr {first}, i64 {found}")
+            found = self.pure(f"sub i64 0, {found}") if bytes < 0 else found
+            first = self.pure(f"getelementptr [{abs(bytes)} x i8], ptr {first}, i64 {found}")
         number = one + other * bytes
         return first if not number else self._sum(f"getelementptr i8, ptr {first}, i64 {number}", first, number)
 
