@@ -12,7 +12,7 @@ LINE = 64
 LEAST = 64
 """Lines that are fetched ahead, at least: fewer are read before they arrive."""
 AHEAD = 64
-"""How many lines before they are read those of a stream are fetched: a processor stops at the end of a page by itself."""
+"""How many lines before they are read those of a stream are fetched: by itself a processor stops at a page's end."""
 
 
 @record
