@@ -30,6 +30,9 @@ GAIN = 0.9
 LOSS, SLACK = 1.05, 5e-6
 """The share of the time of plain sums that a way may take at any of the sizes that are looked at, at most, and the
 seconds by which it may be slower where there are several: one image is quick anyway."""
+WAITING = 2.0
+"""How many times longer weights that no cache of a core keeps take than a machine's bandwidth says: products wait for
+them, line by line."""
 USUAL = 224
 """Rows, and columns, that images often have whose sizes the call decides."""
 BLOCK = 8
@@ -128,14 +131,19 @@ def seconds(layer: Layer, machine: Machine, m: int) -> float:
     tiles = -(-tiles // layer.block) * layer.block
     products = 2 * n * n * tiles * layer.channels * layer.features
     around = n * (2 * n + m) * tiles * (layer.channels + layer.features)
-    weights = 4 * n * n * layer.channels * layer.features
-    return products / machine.wide_contraction + around / machine.flops + weights / machine.bandwidth
+    weights = _reading(n * n * layer.channels * layer.features, machine)
+    return products / machine.wide_contraction + around / machine.flops + weights
 
 
 def _plain_seconds(layer: Layer, machine: Machine) -> float:
     weights = WINDOW * WINDOW * layer.channels * layer.features
     results = layer.images * layer.height * layer.width
-    return 2 * weights * results / machine.wide_contraction + 4 * weights / machine.bandwidth
+    return 2 * weights * results / machine.wide_contraction + _reading(weights, machine)
+
+
+def _reading(weights: int, machine: Machine) -> float:
+    """The seconds that so many weights take to come from memory."""
+    return 4 * weights / machine.bandwidth * (WAITING if 4 * weights > machine.row_bytes else 1)
 
 
 def errors(weights: Array, values: Array, m: int) -> Errors:

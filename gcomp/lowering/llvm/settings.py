@@ -183,12 +183,8 @@ def _columns_in_panels(launch: LaunchOp, op: Contraction, space: Space, ranges: 
     extent = space.extents[TERM]
     if wide:
         extent = floordiv(product([terms_of(op)[0], *(terms_of(op)[-1:] if runs else ())]), word)
-    if (
-        isinstance(op, hlo.ConvolutionOp)
-        and runs
-        and (large := _large_window(op, space, extent, rows, columns)) is not None
-    ):
-        return large.also({}, sums)
+    if isinstance(op, hlo.ConvolutionOp) and runs and (large := _large_window(op, space, extent, lanes)) is not None:
+        return large
     terms = _terms(extent, _lies(op.lhs) and bit_width(dtype_text(op.lhs.type)) * word == 32)
     kept, width = _is_kept(op), "all rows before the next columns" if _is_kept(op) else "blocks of rows share columns"
     why = "a cache keeps the columns of a block" if kept else "rows of the right operand are pages apart"
@@ -277,17 +273,21 @@ def _sharing(rows: int, block: int, terms: int, panel: int) -> Reason:
     return Reason("tile", f"{rows} rows", f"its {-(-rows // block)} blocks share {terms} terms of a panel, {size}")
 
 
-def _large_window(op: hlo.ConvolutionOp, space: Space, run: Size, block: int, columns: int) -> Choice | None:
+def _large_window(op: hlo.ConvolutionOp, space: Space, run: Size, lanes: int) -> Choice | None:
     """Tiles of many blocks for a window whose panel the second cache does not keep beside others: each of its terms
     comes from far once, while all blocks are added to.
 
     None for smaller windows, and where rows are not read where they lie.
     """
-    _, rows, _, terms = space.extents
+    batch, rows, _, terms = space.extents
     panel = panel_of(op)
-    if not isinstance(rows, int) or not isinstance(terms, int) or not isinstance(run, int) or panel != columns:
+    if not panel % lanes == 0 < panel or not all(isinstance(n, int) for n in (rows, terms, run)):
         return None
-    if 4 * panel * terms < LARGE or not _lies(op.lhs) or -(-rows // block) < LEAST_BLOCKS:
+    rows, terms, run = cast("tuple[int, int, int]", (rows, terms, run))
+    block, width, sums = _sums(space, lanes, panel)
+    if width != panel:  # what is best for several panels would read all of them for each of its few rows
+        block, width, sums = _sums(replace(space, extents=(batch, rows, panel, terms)), lanes, panel)
+    if width != panel or 4 * panel * terms < LARGE or not _lies(op.lhs) or -(-rows // block) < LEAST_BLOCKS:
         return None
     kept = KEPT // (4 * panel)
     part = next((n for n in range(min(kept, run), kept // 2, -1) if run % n == 0), 0)
@@ -295,7 +295,8 @@ def _large_window(op: hlo.ConvolutionOp, space: Space, run: Size, block: int, co
         return None
     shared = _shared_rows(rows, block)
     values = {"rows": shared, "columns": panel, "terms": part, "down": 1, "windows": 1, "runs": 1}
-    return Choice(values, "packed direct convolution, many blocks of a panel", (_sharing(shared, block, part, panel),))
+    because = (_sharing(shared, block, part, panel), sums)
+    return Choice(values, "packed direct convolution, many blocks of a panel", because)
 
 
 def _shared_rows(rows: int, block: int, wanted: int = 1) -> int:
