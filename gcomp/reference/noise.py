@@ -37,6 +37,8 @@ _FOLDS = frozenset(
      "dynamic_conv", "fft", "ragged_dot", "reduce", "reduce_window", "triangular_solve")
 )  # fmt: skip
 """What adds in another order: the error is one of the operands' (of factors and solutions: Higham, 2002, 8.1, 10.1)."""
+_POLES = frozenset(("atanh", "digamma", "erf_inv", "lgamma", "log_plus_one", "polygamma", "zeta"))
+"""Functions that are infinite at some whole numbers, and not beside them."""
 STATISTICS = frozenset(("batch_norm_grad", "batch_norm_training"))
 """What sums in double in the reference, and in the operand's type elsewhere."""
 _ROUNDS = (frozenset(map(name_of, SIMPLE)) - MOVES) | frozenset(
@@ -70,7 +72,11 @@ class NoisyInterpreter(VariedInterpreter):
                 return row(op, args, scope)
             if scope.place is not None:  # devices that compute the same are off by the same
                 self._random = np.random.default_rng([self._seed, *map(_checksum, args)])
-            results = row(op, self._tied(*args) if name == "compare" else args, scope)
+            if name == "compare":
+                args = self._tied(*args)
+            elif name in _POLES:
+                args = [self._whole(value) for value in args]
+            results = row(op, args, scope)
             ulps = _FUNCTION_ULPS if name in FUNCTIONS else _ULPS
             if name in STATISTICS:
                 # Sums of n terms are off by some sqrt(n) ulp (Higham & Mary, 2019).
@@ -101,6 +107,18 @@ class NoisyInterpreter(VariedInterpreter):
             near = np.abs(x - y) <= _FUNCTION_ULPS * ulp
         near &= cast(Array, self._random.random(a.shape)) < _CHANCE
         return a, np.where(near, a, b)
+
+    def _whole(self, value: Value) -> Value:
+        """Floats, with some whole of those that are next to a whole number: noise alone would seldom meet it."""
+        array = np.asarray(value)
+        if not is_float(text_of(array.dtype)):
+            return value
+        with np.errstate(all="ignore"):
+            wide = array.astype(np.float64)
+            whole = np.rint(wide)
+            near = np.abs(wide - whole) <= _FUNCTION_ULPS * np.abs(wide) * float_format(array.dtype).epsilon
+        near &= cast(Array, self._random.random(array.shape)) < _CHANCE
+        return np.where(near, whole, wide).astype(array.dtype)
 
     def _cancelled(self, exact: Value, noisy: Value) -> Value:
         """What a fold gives of operands that are off, with zeros among that of which the noise may leave nothing."""
