@@ -85,6 +85,8 @@ STACK = 512 << 10
 """Bytes that values and products of a block of tiles take on the stack, at most."""
 LEAST_PANELS = 4
 """Panels of weights for which a block of tiles is evaluated at points, at least: beside one, that is a tenth more."""
+LEAST_TOGETHER = 4
+"""Channels side by side, at least, of a window that reads each by itself."""
 MANY = 64
 """Rows of a product that are known at the call, and at least so many: what is left over of blocks does not count."""
 PAGE = 4096
@@ -204,22 +206,30 @@ def _algorithm(op: Contraction, space: Space, wide: bool, runs: bool) -> str:
 
 def _grouped(op: hlo.ConvolutionOp, space: Space, lanes: int) -> Choice | None:
     """Groups of few features side by side in a vector, each of which reads as many channels: a vector of these is
-    loaded for each pixel, and a channel of each group goes to the lanes of its features.
+    loaded for each pixel, and a channel of each group goes to the lanes of its features. Groups of one feature are
+    channels by themselves, under windows that are too large to be sums of shifted products.
 
     None where groups fill vectors, or do not fit one.
     """
     groups, rows, columns, _ = space.extents
-    if not op.is_channels_last or op.value("batch_group_count") != 1 or groups == 1 or len(terms_of(op)) == 1:
+    if not op.is_channels_last or op.value("batch_group_count") != 1 or groups == 1:
         return None
     channels = shape_of(op.rhs)[op.dimension_numbers.data.kernel_input_feature_dimension]
-    if not isinstance(columns, int) or columns not in (2, 4, 8) or columns >= lanes or channels != columns:
+    if not isinstance(columns, int) or columns not in (1, 2, 4, 8) or columns >= lanes or channels != columns:
+        return None
+    if len(terms_of(op)) == (0 if columns == 1 else 1):  # a window of one point
         return None
     together = lanes // columns
+    while columns == 1 and groups % together and together > LEAST_TOGETHER:
+        together //= 2
     if groups % together or dtype_text(op.lhs.type) != "f32":
         return None
     most = min(rows, MOST_ROWS) if isinstance(rows, int) else MOST_ROWS
-    even = next((n for n in range(most, MOST_ROWS // 2, -1) if isinstance(rows, int) and rows % n == 0), most)
-    values = {"rows": even, "columns": lanes, "terms": columns, "together": together, "windows": 1, "down": 1}
+    # Pixels of one row are equally far from each other.
+    whole = shape_of(op.result)[-2] if columns == 1 else rows
+    even = next((n for n in range(most, MOST_ROWS // 2, -1) if isinstance(whole, int) and whole % n == 0), most)
+    width = together * columns
+    values = {"rows": even, "columns": width, "terms": columns, "together": together, "windows": 1, "down": 1}
     side = Reason("groups", f"{together} side by side in a vector", f"each has {columns} features of {lanes} lanes")
     return Choice(values, "direct convolution, groups side by side", (side,))
 

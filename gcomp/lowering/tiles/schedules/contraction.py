@@ -197,7 +197,12 @@ class _Contraction:
         self.rows = settings.get("rows", _fitting(rows, 128))
         self.columns = settings.get("columns", _fitting(columns, 128))
         self.window = _window_of(op) if settings.get("windows", 0) else None
-        if self.window is not None:
+        self.channelwise = self.together > 1 and settings.get("terms", 0) == 1
+        """Whether groups that are side by side read one channel each, of which terms say nothing then."""
+        if self.channelwise:
+            self.window, self.run_sizes = terms_of(op), (1,)
+            terms = 1
+        elif self.window is not None:
             # What is summed at each position: its channels, or the channels of a row of the window.
             rest = len(self.window) - (1 if settings.get("runs", 0) else 0)
             self.run_sizes = (*self.window[rest:], terms_of(op)[0])
@@ -450,7 +455,7 @@ class _Contraction:
             ranged = delinearize(term, ranges_of(op, 0, n))
         else:
             *across, channel = delinearize(term, self.run_sizes)
-            ranged = (channel, *delinearize(d(WINDOW), self.window), *across)
+            ranged = (channel, *delinearize(d(WINDOW), self.window), *across)[self.channelwise :]
         try:
             read = self._side_by_side(side, ranged) if n == 0 and self.together > 1 else self._read(side, n, ranged)
             found = side(op.operands[n], read)
@@ -480,7 +485,8 @@ class _Contraction:
         assert isinstance(self.op, hlo.ConvolutionOp)
         frame, feature = side.frame, self.op.dimensions.output_feature_dimension
         first = [index - d(COLUMN) if k == feature else index for k, index in enumerate(self.space.indices)]
-        read = side.reads(self.op, 0, 0, frame.access(shape_of(self.op.results[0]), first), (0, *ranged[1:]))
+        ranged = ranged if self.channelwise else (0, *ranged[1:])
+        read = side.reads(self.op, 0, 0, frame.access(shape_of(self.op.results[0]), first), ranged)
         channel = self.op.dimensions.input_feature_dimension
         indices = [index + d(COLUMN) if k == channel else index for k, index in enumerate(read.indices)]
         return frame.simplify(replace(read, indices=tuple(indices)))

@@ -52,3 +52,24 @@ def test_weights_of_few_rows_are_fetched_before_they_are_read(columns: int, fetc
     agree(text, [floats(4, 512)], w=weight)
     code = "".join(code_texts(planned(text, w=weight), HERE[0]).values())
     assert ("call void @llvm.prefetch" in code) == fetched
+
+
+@pytest.mark.parametrize(("channels", "size", "window"), [
+    (16, (20,), (300,)), (40, (20, 19), (17, 16)), (12, (4, 40), (3, 85)), (6, (19, 5), (17, 15)),
+    (32, (9, 4), (16, 17)),
+])  # fmt: skip
+def test_channels_are_side_by_side_under_windows_that_are_too_large_for_shifted_products(
+    channels: int, size: tuple[int, ...], window: tuple[int, ...]
+) -> None:
+    rank = len(size)
+    places = ", ".join(map(str, range(rank)))
+    pads = ", ".join(f"[{n // 2}, {(n - 1) // 2}]" for n in window)
+    x, w = ("x".join(map(str, shape)) for shape in ((1, *size, channels), (*window, 1, channels)))
+    text = f"""func.func @main(%x: tensor<{x}xf32>) -> tensor<{x}xf32> {{
+      %w = gcomp.weight @w : tensor<{w}xf32>
+      %0 = stablehlo.convolution(%x, %w) dim_numbers = [b, {places}, f]x[{places}, i, o]->[b, {places}, f],
+        window = {{pad = [{pads}]}} {{feature_group_count = {channels} : i64, batch_group_count = 1 : i64}}
+        : (tensor<{x}xf32>, tensor<{w}xf32>) -> tensor<{x}xf32>
+      func.return %0 : tensor<{x}xf32>
+    }}"""
+    agree(text, [floats(1, *size, channels)], w=floats(*window, 1, channels, seed=1) / 16)
