@@ -22,8 +22,7 @@ _BYTES = 'inline,infer-shapes,quantized-products{form="bytes"},integer-products{
 
 _LAYOUTS = (
     "conv-channels-last,sink-transposes,canonicalize,sink-transposes,canonicalize,"
-    "conv-dilation-apart,conv-to-arithmetic{{max-features=15 max-parts=5}},"
-    "window-to-arithmetic{{rows=true}},conv-padding-apart,"
+    "conv-dilation-apart,conv-to-arithmetic{{max-features=15}},window-to-arithmetic{{rows=true}},conv-padding-apart,"
     'cse,fold-constants,{choice}pack-dot-weights{{target="{panels}"}},dot-weight-layout'
 )
 """Convolutions with channels last, transposed ones by phases, depthwise ones as sums of products, weights as products

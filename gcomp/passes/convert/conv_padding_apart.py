@@ -41,8 +41,8 @@ class ConvPaddingApart(Pattern):
             return None
         if not any(pair != (0, 0) for pair in pairs) or any(p < 0 for pair in pairs for p in pair):
             return None
-        if op.dilates_input or op.value("feature_group_count") == channels > 1:
-            return None  # a window of one channel has no runs
+        if op.dilates_input:
+            return None
         low, high = ([0, *[pair[side] for pair in pairs], 0] for side in (0, 1))
         padded = b.pad(op.lhs, b.scalar_like(op.lhs, 0), low, high)
         properties: dict[str, Any] = {**op.properties, "padding": [(0, 0)] * len(pairs)}

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
 from itertools import product
 from math import prod
 from typing import Any, ClassVar, cast
@@ -192,8 +191,7 @@ class PointwiseToDot(Pattern):
 class ChannelwiseToMultiplyAdd(Pattern):
     """Where each output channel reads one input channel, a sum over kernel points of a shifted slice times a vector.
 
-    Where several output channels read the same one, it is repeated for each of them. The points of a large window are
-    cut into parts, whose sums are added.
+    Where several output channels read the same one, it is repeated for each of them.
 
     Narrow floats are summed in f32, as a convolution sums them.
     """
@@ -202,8 +200,8 @@ class ChannelwiseToMultiplyAdd(Pattern):
     roots = (hlo.ConvolutionOp,)
     exactness = Exactness.E2
 
-    def __init__(self, max_points: int = MAX_POINTS, max_features: int = 0, max_parts: int = 1) -> None:
-        self.max_points, self.max_features, self.max_parts = max_points, max_features, max_parts
+    def __init__(self, max_points: int = MAX_POINTS, max_features: int = 0) -> None:
+        self.max_points, self.max_features = max_points, max_features
 
     def rewrite(self, op: hlo.ConvolutionOp, b: Builder) -> Sequence[SSAValue] | None:
         kernel, channels = static_shape(op.rhs), shape_of(op.lhs)[-1]
@@ -217,16 +215,13 @@ class ChannelwiseToMultiplyAdd(Pattern):
         if (
             not isinstance(channels, int)
             or not channels
-            or not 1 <= len(points) <= self.max_points * self.max_parts
+            or not 1 <= len(points) <= self.max_points
             or 0 in shape_of(op.result)
         ):
             return None
-        each = -(-len(points) // -(-len(points) // self.max_points))
-        parts = [self._sum(op, points[at : at + each], b) for at in range(0, len(points), each)]
-        return [b.convert(reduce(b.add, parts), element_of(op.result))]
+        return [self._sum(op, points, b)]
 
     def _sum(self, op: hlo.ConvolutionOp, points: Sequence[tuple[int, ...]], b: Builder) -> SSAValue:
-        """The sum over some points, narrow floats in f32."""
         window, out = op.window(), shape_of(op.result)
         x, kernel = (b.widen(v) for v in op.operands)
         shape, features = shape_of(x), shape_of(kernel)[-1]
@@ -244,7 +239,7 @@ class ChannelwiseToMultiplyAdd(Pattern):
             term = b.multiply(pixels, b.broadcast(vector, out, range(len(out))))
             total = term if total is None else b.add(total, term)
         assert total is not None
-        return total
+        return b.convert(total, element_of(op.result))
 
     def _shifted(self, padded: SSAValue, point: Sequence[int], strides: Sequence[int], dilations: Sequence[int],
                  out: Sequence[Size], b: Builder) -> SSAValue:  # fmt: skip
@@ -266,11 +261,8 @@ class ConvToArithmetic(Pass):
     """Each point is an op."""
     max_features: int = 0
     """Features of a convolution that reads a single channel, at most (0: any number): more make a product."""
-    max_parts: int = 1
-    """Parts of so many points that larger channelwise windows are cut into, at most."""
 
     def run(self, program: Program, context: PassContext) -> bool:
         points = self.max_points
         simpler = DropPointsOfPadding(), DilatedPointsToDots(points), PointwiseToDot()
-        channelwise = ChannelwiseToMultiplyAdd(points, self.max_features, self.max_parts)
-        return apply_rewrites(program, (*simpler, channelwise), context)
+        return apply_rewrites(program, (*simpler, ChannelwiseToMultiplyAdd(points, self.max_features)), context)

@@ -21,10 +21,10 @@ func.func @many(%x: tensor<1x9x9x64xf32>, %w: tensor<3x3x64x16xf32>) -> tensor<1
   return %0 : tensor<1x9x9x16xf32>
 }
 
-// Groups of more than one channel have runs.
+// Groups of any number of channels.
 // CHECK-LABEL: @groups
 // CHECK: stablehlo.pad
-// CHECK-NOT: stablehlo.pad
+// CHECK: stablehlo.pad
 func.func @groups(%x: tensor<1x9x9x16xf32>, %w: tensor<3x3x4x16xf32>, %v: tensor<3x3x1x16xf32>)
     -> (tensor<1x9x9x16xf32>, tensor<1x9x9x16xf32>) {
   %0 = stablehlo.convolution(%x, %w) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f],

@@ -55,8 +55,8 @@ def test_weights_of_few_rows_are_fetched_before_they_are_read(columns: int, fetc
 
 
 @pytest.mark.parametrize(("channels", "size", "window"), [
-    (16, (20,), (300,)), (40, (20, 19), (17, 16)), (12, (4, 40), (3, 85)), (6, (19, 5), (17, 15)),
-    (32, (9, 4), (16, 17)),
+    (16, (20,), (300,)), (40, (20, 19), (17, 16)), (12, (4, 40), (3, 17)), (6, (19, 5), (17, 15)),
+    (32, (9, 4), (5, 10)), (7, (9, 8), (9, 9)),
 ])  # fmt: skip
 def test_channels_are_side_by_side_under_windows_that_are_too_large_for_shifted_products(
     channels: int, size: tuple[int, ...], window: tuple[int, ...]
