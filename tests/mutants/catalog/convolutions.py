@@ -136,7 +136,7 @@ norm(
 norm_right(
     "norm-known-by-itself",
     about="normalizations are not folded into convolutions",
-    edits=[(f"{NORM}:_convolution", "return value.op if _is_known(value.op.rhs) and", "return None if True and")],
+    edits=[(f"{NORM}:_convolution", "return value.op if is_stored(value.op.rhs) and", "return None if True and")],
 )
 
 # ---- dot-weight-layout ----
