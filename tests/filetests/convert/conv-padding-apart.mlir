@@ -25,6 +25,7 @@ func.func @many(%x: tensor<1x9x9x64xf32>, %w: tensor<3x3x64x16xf32>) -> tensor<1
 // CHECK-LABEL: @groups
 // CHECK: stablehlo.pad
 // CHECK: stablehlo.pad
+// CHECK-NOT: stablehlo.pad
 func.func @groups(%x: tensor<1x9x9x16xf32>, %w: tensor<3x3x4x16xf32>, %v: tensor<3x3x1x16xf32>)
     -> (tensor<1x9x9x16xf32>, tensor<1x9x9x16xf32>) {
   %0 = stablehlo.convolution(%x, %w) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f],

@@ -102,6 +102,7 @@ def test_large_weights_of_a_small_image_are_read_as_they_are() -> None:
     assert ways_of([Layer(1, 56, 56, 64, 64)], V4).tiles[0] == 4
     assert list(ways_of([Layer(1, 14, 14, 256, 256)], V4).tiles) == [2]
     assert list(ways_of([Layer(1, 7, 7, 512, 512)], V4).tiles) == []
+    assert list(ways_of([Layer(1, 2, 2, 512, 512)], V4).tiles) == []
 
 
 @pytest.mark.parametrize("m", [2, 4])
