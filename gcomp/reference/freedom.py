@@ -23,7 +23,7 @@ from gcomp.reference.contract import values_differ
 from gcomp.reference.noise import STATISTICS, rounding_masks
 from gcomp.reference.numpy.dtypes import float_format
 from gcomp.reference.numpy.rounding import from_value_bits, is_nan, value_bits
-from gcomp.reference.spreading import Merging, Spreading
+from gcomp.reference.spreading import Merging, Spreading, may_be_merged
 from gcomp.reference.table import MEANINGS, Scope, Value
 from gcomp.reference.varied import MOVES, PlainRow, VariedInterpreter, short_name
 
@@ -35,6 +35,8 @@ _SAMPLES, _FOLD_SAMPLES = 8, 20
 """How often each choice is made: an element may come out the same by chance, which it often does for folds."""
 _OVERFLOW = 16.0
 """A sum whose value is so many times smaller than the type's greatest may overflow in another order."""
+_MERGED = (np.nan, np.inf, -np.inf)
+"""What terms that read an infinity may be, where their sum may be one convolution."""
 _FINITE = (2.0, 3.0, 8.0, 64.0)
 """So many times smaller than the type's greatest may be what stands for an infinity."""
 
@@ -345,9 +347,10 @@ def open_elements(
     if any(mask.any() for mask in shown):
         kept = _open_to_choices(program, exactness, inputs, expected, max_steps, far=True)
         masks = [mask & (other | ~at) for mask, other, at in zip(masks, kept, shown, strict=True)]
+    merged = _MERGED if any(map(may_be_merged, program.ops())) else ()
     others = (
         _Kept(program, max_steps=max_steps), Spreading(program, max_steps=max_steps),
-        *(Merging(program, value, max_steps=max_steps) for value in (np.nan, np.inf, -np.inf)),
+        *(Merging(program, value, max_steps=max_steps) for value in merged),
         *(_Folds(program, seed, max_steps) for seed in range(_FOLD_SAMPLES)),
     )  # fmt: skip
     for other in others:

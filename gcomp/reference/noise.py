@@ -111,14 +111,7 @@ class NoisyInterpreter(VariedInterpreter):
     def _whole(self, value: Value) -> Value:
         """Floats, with some whole of those that are next to a whole number: noise alone would seldom meet it."""
         array = np.asarray(value)
-        if not is_float(text_of(array.dtype)):
-            return value
-        with np.errstate(all="ignore"):
-            wide = array.astype(np.float64)
-            whole = np.rint(wide)
-            near = np.abs(wide - whole) <= _FUNCTION_ULPS * np.abs(wide) * float_format(array.dtype).epsilon
-        near &= cast(Array, self._random.random(array.shape)) < _CHANCE
-        return np.where(near, whole, wide).astype(array.dtype)
+        return self._tied(np.rint(array), array)[1] if is_float(text_of(array.dtype)) else value
 
     def _cancelled(self, exact: Value, noisy: Value) -> Value:
         """What a fold gives of operands that are off, with zeros among that of which the noise may leave nothing."""

@@ -179,7 +179,6 @@ def _columns_in_panels(launch: LaunchOp, op: Contraction, space: Space, ranges: 
     if (blocks := _in_blocks(launch, op, space, ranges, lanes)) is not None:
         return blocks
     word = WORD if _has_words(op) else 1
-    rows, columns, sums = _sums(space, lanes, panel_of(op))
     wide = isinstance(op, hlo.ConvolutionOp) and len(terms_of(op)) > 1
     runs = isinstance(op, hlo.ConvolutionOp) and wide and _has_runs(op)
     extent = space.extents[TERM]
@@ -187,6 +186,7 @@ def _columns_in_panels(launch: LaunchOp, op: Contraction, space: Space, ranges: 
         extent = floordiv(product([terms_of(op)[0], *(terms_of(op)[-1:] if runs else ())]), word)
     if isinstance(op, hlo.ConvolutionOp) and runs and (large := _large_window(op, space, extent, lanes)) is not None:
         return large
+    rows, columns, sums = _sums(space, lanes, panel_of(op))
     terms = _terms(extent, _lies(op.lhs) and bit_width(dtype_text(op.lhs.type)) * word == 32)
     kept, width = _is_kept(op), "all rows before the next columns" if _is_kept(op) else "blocks of rows share columns"
     why = "a cache keeps the columns of a block" if kept else "rows of the right operand are pages apart"
@@ -294,9 +294,8 @@ def _large_window(op: hlo.ConvolutionOp, space: Space, run: Size, lanes: int) ->
     if not panel % lanes == 0 < panel or not all(isinstance(n, int) for n in (rows, terms, run)):
         return None
     rows, terms, run = cast("tuple[int, int, int]", (rows, terms, run))
-    block, width, sums = _sums(space, lanes, panel)
-    if width != panel:  # what is best for several panels would read all of them for each of its few rows
-        block, width, sums = _sums(replace(space, extents=(batch, rows, panel, terms)), lanes, panel)
+    # Of one panel: blocks of several would read all of these for each of their few rows.
+    block, width, sums = _sums(replace(space, extents=(batch, rows, panel, terms)), lanes, panel)
     if width != panel or 4 * panel * terms < LARGE or not _lies(op.lhs) or -(-rows // block) < LEAST_BLOCKS:
         return None
     kept = KEPT // (4 * panel)

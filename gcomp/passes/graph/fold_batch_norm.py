@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeAlias, cast
+from typing import Any, ClassVar, TypeAlias
 
-import ml_dtypes
 import numpy as np
 from xdsl.ir import OpResult, SSAValue
 
 from gcomp.analysis.constants import is_stored, stored_along, stored_array
+from gcomp.dtypes import finfo
 from gcomp.exactness import Exactness
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
@@ -36,7 +36,7 @@ def _is_tame(op: hlo.BatchNormInferenceOp, program: Program) -> bool:
         factor = scale / np.sqrt(variance + op.value("epsilon"))
         terms = (factor, mean, mean * factor, offset - mean * factor)
         # A square root of the greatest number leaves room for inputs of any sensible size.
-        largest = float(cast(Any, ml_dtypes.finfo)(arrays[0].dtype).max) ** 0.5
+        largest = float(finfo(arrays[0].dtype).max) ** 0.5
     return all(bool((np.abs(term) < largest).all()) for term in (*terms, *_around(op, program)))
 
 

@@ -14,12 +14,11 @@ from functools import reduce
 from math import prod
 from typing import Any, ClassVar, cast
 
-import ml_dtypes
 import numpy as np
 from xdsl.ir import SSAValue
 
 from gcomp.analysis.constants import is_stored, stored_along, stored_array
-from gcomp.dtypes import is_complex, is_float
+from gcomp.dtypes import finfo, is_complex, is_float
 from gcomp.exactness import Exactness
 from gcomp.ir import stablehlo as hlo
 from gcomp.ir.builder import Builder
@@ -46,16 +45,17 @@ class MergeConvolutions(Pattern):
                 continue
             weights = reduce(b.add, (kernel.within(wide, b) for kernel in merged.values()), wide.rhs)
             properties: dict[str, Any] = dict(wide.properties)
-            found = [b.emit(hlo.ConvolutionOp, wide.lhs, weights, types=(wide.result.type,), **properties)]
+            total = [b.emit(hlo.ConvolutionOp, wide.lhs, weights, types=(wide.result.type,), **properties)]
             feature = wide.dimensions.output_feature_dimension
-            rest = [t for t in terms if t != wide.result and t not in merged]
-            # One value may be several of the terms.
-            biases = [bias for t in rest if (bias := stored_along(t, feature)) is not None]
-            rest = [t for t in rest if stored_along(t, feature) is None]
+            biases: list[SSAValue] = []
+            for term in terms:  # of which one value may be several
+                if term != wide.result and term not in merged:
+                    bias = stored_along(term, feature)
+                    (total if bias is None else biases).append(term if bias is None else bias)
             if biases:
                 bias = reduce(b.add, biases)
-                rest.append(b.broadcast(bias, shape_of(op.result), (feature,)[: rank_of(bias)]))
-            return [reduce(b.add, [*found, *rest])]
+                total.append(b.broadcast(bias, shape_of(op.result), (feature,)[: rank_of(bias)]))
+            return [reduce(b.add, total)]
         return None
 
 
@@ -152,18 +152,8 @@ def _kernel(term: SSAValue, wide: hlo.ConvolutionOp) -> _Kernel | None:
         return _scale(term, wide)
     if conv.lhs != wide.lhs or _geometry(conv) != _geometry(wide):
         return None
-    own, other = conv.window(), wide.window()
-    first: list[int] = []
-    steps: list[int] = []
-    for axis, (points, all_points) in enumerate(zip(_points(conv), _points(wide), strict=True)):
-        dilation = other["rhs_dilation"][axis]
-        start, off = divmod(other["padding"][axis][0] - own["padding"][axis][0], dilation)
-        step, between = divmod(own["rhs_dilation"][axis], dilation) if points > 1 else (1, 0)
-        if off or between or start < 0 or start + (points - 1) * step >= all_points:
-            return None
-        first.append(start)
-        steps.append(step)
-    return _Kernel(conv.rhs, first, steps)
+    window = conv.window()
+    return _placed(conv.rhs, wide, _points(conv), [low for low, _ in window["padding"]], window["rhs_dilation"])
 
 
 def _scale(term: SSAValue, wide: hlo.ConvolutionOp) -> _Kernel | None:
@@ -177,13 +167,25 @@ def _scale(term: SSAValue, wide: hlo.ConvolutionOp) -> _Kernel | None:
         d.output_batch_dimension, d.output_feature_dimension, *d.output_spatial_dimensions)  # fmt: skip
     if scale is None or not same_places or any(n != 1 for n in (*window["window_strides"], *window["lhs_dilation"])):
         return None
-    first: list[int] = []
-    for (low, _), dilation, points in zip(window["padding"], window["rhs_dilation"], _points(wide), strict=True):
-        start, off = divmod(low, dilation)
-        if off or not 0 <= start < points:
+    ones = [1] * len(d.input_spatial_dimensions)
+    return _placed(scale, wide, ones, [0] * len(ones), ones)
+
+
+def _placed(
+    weights: SSAValue, wide: hlo.ConvolutionOp, points: Sequence[int], padding: Sequence[int], dilations: Sequence[int]
+) -> _Kernel | None:
+    """Weights of a window of so many points, with what is padded before it, whose points the wider one has, too."""
+    window, first, steps = wide.window(), list[int](), list[int]()
+    for (before, _), dilation, all_points, count, low, own in zip(
+        window["padding"], window["rhs_dilation"], _points(wide), points, padding, dilations, strict=True
+    ):
+        start, off = divmod(before - low, dilation)
+        step, between = divmod(own, dilation) if count > 1 else (1, 0)
+        if off or between or start < 0 or start + (count - 1) * step >= all_points:
             return None
         first.append(start)
-    return _Kernel(scale, first, [1] * len(first))
+        steps.append(step)
+    return _Kernel(weights, first, steps)
 
 
 def _stays_finite(weights: Sequence[SSAValue], program: Program) -> bool:
@@ -193,7 +195,7 @@ def _stays_finite(weights: Sequence[SSAValue], program: Program) -> bool:
     if not (is_float(text) or is_complex(text)) or len(arrays) < len(weights):
         return True  # whole numbers wrap around; IR text without its weights does not run either
     largest = sum(float(np.abs(array).max(initial=0)) for array in arrays)
-    return bool(largest < float(cast(Any, ml_dtypes.finfo)(arrays[0].dtype).max))
+    return bool(largest < float(finfo(arrays[0].dtype).max))
 
 
 @dataclass(frozen=True)

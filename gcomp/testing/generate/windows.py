@@ -287,8 +287,7 @@ def parallel_convolutions(g: Growth) -> None:
             "lhs_dilation": [1] * rank,
             "rhs_dilation": gaps,
         }
-        out = [window_size(size, n, own_stride, p, 1, d) for n, p, d in zip(points, w["padding"], gaps, strict=True)]
-        sizes = {0: shape[0], 1: channels, **dict(enumerate(out, 2))}
+        sizes = {0: shape[0], 1: channels, **dict(enumerate(_window_sizes([size] * rank, points, w), 2))}
         x = inputs[near == 4 and k == 0]
         result = tensor([sizes[i] for i in order], text)
         terms.append(

@@ -7,14 +7,13 @@ ONNX called experimental (Affine, Crop, Scale, ...) have no schema any more, and
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import cast
 
-import ml_dtypes
 import numpy as np
 from xdsl.ir import SSAValue
 
 from gcomp.dims import Dim, Size
-from gcomp.dtypes import dtype_of
+from gcomp.dtypes import dtype_of, finfo
 from gcomp.frontends.onnx.engine.context import NodeContext
 from gcomp.frontends.onnx.engine.registry import Results, add, imports, lookup
 from gcomp.frontends.onnx.model.values import Value
@@ -146,7 +145,7 @@ def dropout_is_test(ctx: NodeContext) -> Results:
 @imports("Clip")
 def clip_attributes(ctx: NodeContext) -> Results:
     """Clip-1, Clip-6: bounds are attributes, by default the least and the greatest finite number."""
-    info: Any = cast(Any, ml_dtypes.finfo)(dtype_of(ctx.element()))
+    info = finfo(dtype_of(ctx.element()))
     low, high = ctx.number("min", float(info.min)), ctx.number("max", float(info.max))
     return [bound_values(ctx.b, ctx[0], ctx.b.scalar_like(ctx[0], low), ctx.b.scalar_like(ctx[0], high))]
 
